@@ -1,0 +1,56 @@
+"""The folder beside the database: what is where. Pure paths, except for ``make`` and the file system's kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "virtiofs", "fuse.sshfs", "afs", "ceph"}
+"""File systems on which SQLite's locks or shared memory are not to be trusted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Paths beside ``database``."""
+
+    database: Path
+
+    @property
+    def folder(self) -> Path:
+        return self.database.with_name(self.database.name + ".d")
+
+    @property
+    def bell(self) -> Path:
+        return self.folder / "bell"
+
+    @property
+    def workers(self) -> Path:
+        return self.folder / "workers"
+
+    def lock(self, worker: str) -> Path:
+        return self.workers / f"{worker}.lock"
+
+    def staging(self, job: int, attempt: int) -> Path:
+        return self.folder / "staging" / f"{job}-{attempt}"
+
+    def kept(self, job: int) -> Path:
+        return self.folder / "kept" / str(job)
+
+    def log(self, job: int, attempt: int) -> Path:
+        return self.folder / "logs" / f"{job}-{attempt}.log"
+
+
+def network_file_system(folder: Path) -> str:
+    """The kind of network file system ``folder`` is on; empty where it is local or unknown."""
+    try:
+        mounts = Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()
+        real = folder.resolve()
+    except OSError:
+        return ""
+    best, kind = -1, ""
+    for line in mounts:
+        _, point, this_kind, *_ = line.split(" ")
+        mount = Path(point.replace("\\040", " "))
+        if (real == mount or mount in real.parents) and len(mount.parts) >= best:
+            best, kind = len(mount.parts), this_kind
+    return kind if kind in NETWORK else ""

@@ -1,0 +1,385 @@
+"""The state machine: alone knows which state may follow which, and why a job is not running. Pure.
+
+    (nothing) ──submit──► queued ──claim──► running ──finish──► done | failed | cancelled
+                            ▲ │ remove, cancel   │                        │
+                            │ └─► cancelled      │ interrupted, stop now, │
+                            │                    │ superseded, retries    │
+                            └────────────────────┘◄───────── retry ───────┘
+
+Each function takes a job as it is and answers a ``Move``: the columns to set and the event to write. A store executes
+moves inside one transaction and never invents one. What does not fit raises ``WrongState``.
+"""
+
+from __future__ import annotations
+
+import json
+import signal as signals
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lineclear.errors import WrongState
+from lineclear.job import TEXT_LIMIT, Cause, Ending, Job, Outcome, State, Wish
+
+Columns = Mapping[str, Any]
+
+WISH_RANK = {None: 0, Wish.REQUEUE: 1, Wish.CANCEL: 2, Wish.KILL: 3}
+
+NO_RUN: Columns = {
+    "slot": None,
+    "lease": None,
+    "worker": None,
+    "child_pid": None,
+    "child_start": None,
+    "beat_tick": None,
+    "moved_tick": None,
+    "start_tick": None,
+    "publishing": None,
+    "outcome": None,
+    "wish": None,
+    "wish_by": None,
+    "wish_ms": None,
+    "forced_ms": None,
+}
+"""What a job that is not running carries of a run: nothing. Wishes and force are cleared by every end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One change of a job: ``changes`` are columns to set, ``kind`` and ``detail`` the event."""
+
+    kind: str
+    changes: Columns
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    by: str = ""
+    wakes_workers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How an attempt ended, before it is decided what becomes of the job."""
+
+    state: State
+    cause: Cause
+    error: str | None = None
+    result: str | None = None
+    counts: bool = False
+
+
+def claim(job: Job, *, slot: int, lease: str, worker: str, now_ms: int, tick_ms: int) -> Move:
+    """queued → running, in ``slot`` under ``lease``."""
+    _expect(job, State.QUEUED, "started")
+    changes = dict(NO_RUN) | {
+        "state": State.RUNNING,
+        "slot": slot,
+        "lease": lease,
+        "worker": worker,
+        "attempt": job.attempt + 1,
+        "run_revision": job.revision,
+        "beat_tick": tick_ms,
+        "moved_tick": tick_ms,
+        "start_tick": tick_ms,
+        "moves": 0,
+        "started_ms": now_ms,
+        "start_done": job.done,
+        "run_at_ms": None,
+        "error": None,
+        "cause": None,
+    }
+    return Move("claimed", changes, {"slot": slot, "worker": worker}, by=worker)
+
+
+def hold(job: Job, *, by: str, now_ms: int) -> Move | None:
+    """Set one waiting job aside; it keeps its place. ``None`` when it is held already."""
+    _expect(job, State.QUEUED, "paused")
+    if job.held_ms is not None:
+        return None
+    return Move("held", {"held_ms": now_ms, "held_by": by}, by=by)
+
+
+def release(job: Job, *, by: str) -> Move | None:
+    """Back in line, at the place it kept."""
+    _expect(job, State.QUEUED, "resumed")
+    if job.held_ms is None:
+        return None
+    return Move("released", {"held_ms": None, "held_by": None}, by=by, wakes_workers=True)
+
+
+def remove(job: Job, *, by: str, now_ms: int, why: str = "") -> Move:
+    """Take one waiting job out of the line: it ends as cancelled, never started anew."""
+    _expect(job, State.QUEUED, "removed")
+    return _cancelled(job, Cause.REMOVED, by=by, now_ms=now_ms, why=why)
+
+
+def unremove(job: Job, *, by: str) -> Move:
+    """Undo of ``remove``: back at the place it had."""
+    if job.state is not State.CANCELLED or job.cause is not Cause.REMOVED:
+        raise WrongState(
+            job.state, f"Job {job.id} is {job.state}, so its removal cannot be undone."
+        )
+    changes = {"state": State.QUEUED, "cause": None, "ended_ms": None, "ended_by": None}
+    return Move("restored", changes, by=by, wakes_workers=True)
+
+
+def cancel(job: Job, *, by: str, now_ms: int, why: str = "") -> Move | None:
+    """Waiting: ends at once. Running: asked, and happens at the job's next safe point."""
+    if job.state is State.QUEUED:
+        return _cancelled(job, Cause.ASKED, by=by, now_ms=now_ms, why=why)
+    return wish(job, Wish.CANCEL, by=by, now_ms=now_ms, why=why)
+
+
+def kill(job: Job, *, by: str, now_ms: int, why: str = "") -> Move | None:
+    """Running: its process group is ended now and the job ends as cancelled. Waiting: the same as cancel."""
+    if job.state is State.QUEUED:
+        return _cancelled(job, Cause.ASKED, by=by, now_ms=now_ms, why=why)
+    return wish(job, Wish.KILL, by=by, now_ms=now_ms, why=why)
+
+
+def wish(job: Job, want: Wish, *, by: str, now_ms: int, why: str = "") -> Move | None:
+    """Ask something of a running job. Wishes only rise; once the outcome is set none changes it (answers ``None``)."""
+    _expect(job, State.RUNNING, "stopped")
+    if job.outcome is not None or WISH_RANK[job.wish] >= WISH_RANK[want]:
+        return None
+    changes: dict[str, Any] = {"wish": want, "wish_by": by, "wish_ms": now_ms}
+    return Move("asked", changes, _with(why, wish=want), by=by, wakes_workers=True)
+
+
+def force(job: Job, *, by: str, now_ms: int) -> Move | None:
+    """Start one job though its lane is paused or its delay runs. Slots still hold."""
+    _expect(job, State.QUEUED, "started now")
+    if job.forced_ms is not None:
+        return None
+    changes = {"forced_ms": now_ms, "held_ms": None, "held_by": None, "run_at_ms": None}
+    return Move("forced", changes, by=by, wakes_workers=True)
+
+
+def place(job: Job, *, priority: int, position: int, by: str) -> Move | None:
+    """Another place in line."""
+    _expect(job, State.QUEUED, "moved")
+    if (priority, position) == (job.priority, job.position):
+        return None
+    before = {"priority": job.priority, "position": job.position}
+    return Move("moved", {"priority": priority, "position": position}, before, by=by)
+
+
+def retry(job: Job, *, by: str, start_over: bool, priority: int, position: int) -> Move:
+    """An ended job back in line, with its finished steps unless it starts over."""
+    if not job.ended:
+        raise WrongState(
+            job.state, f"Job {job.id} is {job.state}; only an ended job can be tried again."
+        )
+    changes = dict(NO_RUN) | {
+        "state": State.QUEUED,
+        "priority": priority,
+        "position": position,
+        "interruptions": 0,
+        "failures": 0,
+        "cause": None,
+        "error": None,
+        "result": None,
+        "ended_ms": None,
+        "ended_by": None,
+        "hidden_ms": None,
+        "run_at_ms": None,
+        "held_ms": None,
+        "held_by": None,
+    }
+    if start_over:
+        changes |= {"done": None, "total": None, "note": "", "revision": job.revision + 1}
+    return Move("retried", changes, {"start_over": start_over}, by=by, wakes_workers=True)
+
+
+def resubmit(job: Job, *, args: str, title: str, by: str) -> Move:
+    """A submit whose key belongs to a run that is being stopped: queued afresh when that run ends."""
+    _expect(job, State.RUNNING, "asked again")
+    changes = {"args": args, "title": title, "revision": job.revision + 1}
+    return Move("asked again", changes, {"revision": job.revision + 1}, by=by)
+
+
+def hide(job: Job, *, by: str, now_ms: int) -> Move:
+    """Take an ended job out of the lists. Its row and its log stay."""
+    if not job.ended:
+        raise WrongState(job.state, f"Job {job.id} is {job.state}; only ended jobs are cleared.")
+    return Move("hidden", {"hidden_ms": now_ms}, by=by)
+
+
+def finish(job: Job, ending: Ending, *, by: str, now_ms: int) -> Move:
+    """The end of a run: the one place where it is decided what an attempt's end makes of the job."""
+    _expect(job, State.RUNNING, "ended")
+    verdict = judge(job, ending)
+    started = job.started_ms if job.started_ms is not None else now_ms
+    changes: dict[str, Any] = dict(NO_RUN) | {"worked_ms": job.worked_ms + max(0, now_ms - started)}
+    detail: dict[str, Any] = {"state": verdict.state, "cause": verdict.cause}
+    if verdict.error:
+        detail["error"] = verdict.error
+    if job.wish_by:
+        by = job.wish_by
+    if job.revision > job.run_revision:
+        changes |= {"state": State.QUEUED, "cause": Cause.SUPERSEDED, "error": None}
+        changes |= {"done": None, "total": None, "note": "", "interruptions": 0, "failures": 0}
+        detail["again"] = job.revision
+        return Move("ended", changes, detail, by=by, wakes_workers=True)
+    changes |= {"state": verdict.state, "cause": verdict.cause, "error": verdict.error}
+    if verdict.state is State.QUEUED:
+        changes["interruptions"] = job.interruptions + (1 if verdict.counts else 0)
+        return Move("back in line", changes, detail, by=by, wakes_workers=True)
+    if verdict.state is State.FAILED:
+        changes["failures"] = job.failures + 1
+        if verdict.cause not in NEVER_RETRIED and job.failures < job.options.retries:
+            wait_ms = int(job.options.retry_delay_s * 1000 * 2**job.failures)
+            changes |= {"state": State.QUEUED, "run_at_ms": now_ms + wait_ms}
+            detail |= {"state": State.QUEUED, "again_ms": now_ms + wait_ms}
+            return Move("to retry", changes, detail, by=by, wakes_workers=True)
+    changes |= {"ended_ms": now_ms, "ended_by": by, "result": verdict.result}
+    if verdict.state is State.DONE and job.total is not None:
+        changes["done"] = job.total
+    return Move("ended", changes, detail, by=by, wakes_workers=True)
+
+
+NEVER_RETRIED = frozenset({Cause.INTERRUPTED, Cause.WORKER_LOST})
+
+
+def judge(job: Job, ending: Ending) -> Verdict:
+    """What an attempt's end was: the task's own word first, then what was asked, then what the process showed."""
+    outcome = read_outcome(job.outcome)
+    if outcome is not None and outcome.kind == "done":
+        return Verdict(State.DONE, Cause.RETURNED, result=outcome.result)
+    if job.wish is Wish.KILL:
+        return Verdict(State.CANCELLED, Cause.KILLED, f"Ended at once, asked by {job.wish_by}.")
+    if job.wish is Wish.CANCEL:
+        return Verdict(State.CANCELLED, Cause.ASKED, f"Stopped, asked by {job.wish_by}.")
+    if job.wish is Wish.REQUEUE:
+        return Verdict(State.QUEUED, Cause.STOPPED_NOW, f"Stopped now, asked by {job.wish_by}.")
+    if outcome is not None:
+        return _judge_outcome(job, outcome)
+    return _judge_ending(job, ending)
+
+
+def _judge_outcome(job: Job, outcome: Outcome) -> Verdict:
+    match outcome.kind:
+        case "interrupted":
+            return _interruption(job, Cause.INTERRUPTED, "interrupted")
+        case "cancelled":
+            return Verdict(
+                State.CANCELLED, Cause.ASKED, outcome.error or "The task stopped itself."
+            )
+        case "timed out":
+            return _timed_out(job)
+        case _:
+            return Verdict(State.FAILED, outcome.cause, cut(outcome.error or "It failed."))
+
+
+def _judge_ending(job: Job, ending: Ending) -> Verdict:
+    match ending.why:
+        case "lost":
+            return _interruption(job, Cause.WORKER_LOST, "lost", ending.sentence)
+        case "interrupt":
+            return _interruption(job, Cause.INTERRUPTED, "interrupted")
+        case "timeout":
+            return _timed_out(job)
+        case "not started":
+            return Verdict(State.FAILED, Cause.NOT_STARTED, cut(ending.sentence))
+        case "wish" | "itself":
+            return _judge_process(ending)
+
+
+def _judge_process(ending: Ending) -> Verdict:
+    if ending.out_of_memory:
+        sentence = "The system ended it because memory ran out (signal 9, memory killer)."
+        return Verdict(State.FAILED, Cause.OUT_OF_MEMORY, sentence)
+    if ending.signal is not None:
+        sentence = f"Killed by signal {ending.signal} ({signal_name(ending.signal)})"
+        sentence += (
+            ", which nobody asked for here. The memory killer sends it too."
+            if (ending.signal == signals.SIGKILL)
+            else ", which nobody asked for here."
+        )
+        return Verdict(State.FAILED, Cause.SIGNALLED, sentence)
+    if ending.exit_code:
+        return Verdict(
+            State.FAILED, Cause.EXITED, f"Its process exited with code {ending.exit_code}."
+        )
+    return Verdict(
+        State.FAILED,
+        Cause.EXITED,
+        "Its process exited with code 0 without saying how the task ended.",
+    )
+
+
+def _interruption(job: Job, cause: Cause, word: str, sentence: str = "") -> Verdict:
+    times = job.interruptions + 1
+    if times >= job.options.max_interruptions:
+        what = "lost its worker" if cause is Cause.WORKER_LOST else "was interrupted"
+        error = f"It {what} {times} times without finishing a step in between. Retry it when the cause is known."
+        return Verdict(State.FAILED, cause, error)
+    error = sentence or f"The worker stopped; {word}, it resumes at its place."
+    return Verdict(State.QUEUED, cause, cut(error), counts=True)
+
+
+def _timed_out(job: Job) -> Verdict:
+    return Verdict(
+        State.FAILED,
+        Cause.TIMED_OUT,
+        f"It ran longer than its limit of {job.options.timeout_s:g} s.",
+    )
+
+
+def _cancelled(job: Job, cause: Cause, *, by: str, now_ms: int, why: str) -> Move:
+    error = (
+        f"Removed by {by} before it started."
+        if cause is Cause.REMOVED
+        else f"Stopped, asked by {by}."
+    )
+    changes = dict(NO_RUN) | {
+        "state": State.CANCELLED,
+        "cause": cause,
+        "error": error,
+        "ended_ms": now_ms,
+        "ended_by": by,
+        "run_at_ms": None,
+    }
+    kind = "removed" if cause is Cause.REMOVED else "ended"
+    detail = _with(why, state=State.CANCELLED, cause=cause, run_at_ms=job.run_at_ms)
+    return Move(kind, changes, detail, by=by)
+
+
+def read_outcome(text: str | None) -> Outcome | None:
+    """The stored outcome of a run, or ``None`` where it has said nothing yet."""
+    if text is None:
+        return None
+    data = json.loads(text)
+    return Outcome(data["kind"], data.get("result"), data.get("error"), Cause(data["cause"]))
+
+
+def write_outcome(outcome: Outcome) -> str:
+    return json.dumps(
+        {
+            "kind": outcome.kind,
+            "result": outcome.result,
+            "error": outcome.error,
+            "cause": outcome.cause,
+        }
+    )
+
+
+def signal_name(number: int) -> str:
+    """``SIGKILL`` for 9, ``signal 99`` for what has no name."""
+    try:
+        return signals.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def cut(text: str) -> str:
+    """``text`` in at most ``TEXT_LIMIT`` characters."""
+    return text if len(text) <= TEXT_LIMIT else text[: TEXT_LIMIT - 1] + "…"
+
+
+def _with(why: str, **detail: Any) -> dict[str, Any]:
+    kept = {name: value for name, value in detail.items() if value is not None}
+    return kept | {"why": cut(why)} if why else kept
+
+
+def _expect(job: Job, state: State, act: str) -> None:
+    if job.state is not state:
+        raise WrongState(job.state, f"Job {job.id} is {job.state}, so it cannot be {act}.")

@@ -1,0 +1,380 @@
+"""What people do with jobs and lanes. Called by queue.py, and by the supervisor for jobs that submit jobs.
+
+Each act is one transaction: it reads, lets ``moves`` decide, writes the change with its event, and rings.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, replace
+
+from lineclear import moves
+from lineclear.errors import BadInput, Refused, UnknownLane, WrongState
+from lineclear.job import Cause, Job, NewJob, State, Wish
+from lineclear.moves import Move
+from lineclear.store.base import Row, Tx, apply, job_of, note_event, one
+from lineclear.store.rows import read_job
+from lineclear.store.runs import cancel_children
+
+GAP = 1024
+"""Room between two places in line, so that moving one job seldom renumbers the others."""
+
+UNDO_MS = 7 * 24 * 3600 * 1000
+
+To = str | int | tuple[str, int]
+"""Where to move: ``top``, ``bottom``, ``up``, ``down``, a place from 1, ``("before", id)`` or ``("after", id)``."""
+
+
+def submit(tx: Tx, new: NewJob) -> tuple[Job, bool]:
+    """The job, and whether it is new: a live job with that key is answered instead of a second one."""
+    tx.all("lane_add", lane=new.lane)
+    if new.parent is not None:
+        _refuse_child(job_of(tx, new.parent))
+    held = one(tx, "job_of_key", lane=new.lane, key=new.key)
+    if held is not None:
+        job = read_job(held)
+        if job.wish in (Wish.CANCEL, Wish.KILL):
+            move = moves.resubmit(job, args=new.args, title=new.title, by=new.by)
+            job = apply(tx, job, move)
+        return job, False
+    at_top = _top(tx, new.lane, new.priority) if new.first else None
+    priority, position = at_top or (new.priority, _bottom(tx, new.lane, new.priority))
+    due = new.run_at_ms is not None and new.run_at_ms > tx.now_ms
+    rows = tx.all(
+        "job_add",
+        lane=new.lane,
+        task=new.task,
+        app=new.app,
+        args=new.args,
+        key=new.key,
+        title=new.title,
+        priority=priority,
+        position=position,
+        run_at_ms=new.run_at_ms if due else None,
+        held_ms=tx.now_ms if new.held_by else None,
+        held_by=new.held_by,
+        parent=new.parent,
+        now_ms=tx.now_ms,
+        by=new.by,
+        unit=new.options.unit,
+        options=json.dumps(asdict(new.options)),
+    )
+    job = job_of(tx, rows[0]["id"])
+    tx.ring("work")
+    added = Move("added", {}, {"task": new.task}, by=new.by)
+    return apply(tx, job, added), True
+
+
+def _refuse_child(parent: Job) -> None:
+    if parent.state is not State.RUNNING or parent.wish in (Wish.CANCEL, Wish.KILL):
+        raise WrongState(
+            parent.state,
+            f"Job {parent.id} is being stopped or has ended, so it can submit no more jobs.",
+        )
+
+
+def act(
+    tx: Tx,
+    job_id: int,
+    decide: Callable[[Job], Move | None],
+    *,
+    if_version: int | None = None,
+    if_state: State | None = None,
+) -> Job:
+    """One job's change: read, checked against what the asker saw, decided, applied.
+
+    Raises:
+        NoSuchJob: there is none.
+        WrongState: the act does not fit, or the job is not what the asker saw any more.
+    """
+    job = job_of(tx, job_id)
+    if (if_version is not None and job.version != if_version) or (
+        if_state and job.state is not if_state
+    ):
+        raise WrongState(
+            job.state, f"Job {job_id} has changed: it is {job.state} now. Nothing was done."
+        )
+    move = decide(job)
+    if move is None:
+        return job
+    after = apply(tx, job, move)
+    if after.state is State.CANCELLED:
+        cancel_children(tx, after)
+    return after
+
+
+def move_to(tx: Tx, job_id: int, to: To, *, by: str) -> Job:
+    """Another place in its lane's line."""
+    job = job_of(tx, job_id)
+    if job.state is not State.QUEUED:
+        raise WrongState(job.state, f"Job {job.id} is {job.state}, so it cannot be moved.")
+    target = _target(tx, job, to)
+    if target is None:
+        return job
+    move = moves.place(job, priority=target[0], position=target[1], by=by)
+    if move is None:
+        return job
+    remember(tx, "moved", [job], by=by)
+    return apply(tx, job, move)
+
+
+def _target(tx: Tx, job: Job, to: To) -> tuple[int, int] | None:
+    match to:
+        case "top":
+            return _top(tx, job.lane, job.priority)
+        case "bottom":
+            row = one(tx, "job_ends_of_line", lane=job.lane)
+            low = (
+                job.priority if row is None or row["low_priority"] is None else row["low_priority"]
+            )
+            return min(job.priority, low), _bottom(tx, job.lane, min(job.priority, low))
+        case "up" | "down" | int():
+            return _by_place(tx, job, to)
+        case ("before" | "after" as side, int(other)):
+            return _beside(tx, job, other, after=side == "after")
+        case _:
+            raise BadInput(
+                "to",
+                f"{to!r} is no place: top, bottom, up, down, a number from 1, or before or after a job.",
+            )
+
+
+def _by_place(tx: Tx, job: Job, to: str | int) -> tuple[int, int] | None:
+    if isinstance(to, int) and to < 1:
+        raise BadInput("to", f"{to} is no place in line: the first is 1.")
+    ahead = int(_row(tx, "job_place", **_order(job), most=1_000_000)["ahead"])
+    place = {"up": ahead, "down": ahead + 2}.get(to, to) if isinstance(to, str) else to
+    limit = max(int(place), ahead + 1) + 1
+    line = [read_job(row) for row in tx.all("job_line", lane=job.lane, limit=limit)]
+    others = [other for other in line if other.id != job.id]
+    if int(place) < 1 or not others:
+        return None
+    if int(place) > len(others):
+        return _beside(tx, job, others[-1].id, after=True)
+    return _beside(tx, job, others[int(place) - 1].id, after=False)
+
+
+def _beside(tx: Tx, job: Job, other_id: int, *, after: bool) -> tuple[int, int] | None:
+    other = job_of(tx, other_id)
+    if other.id == job.id:
+        return None
+    if other.lane != job.lane or other.state is not State.QUEUED:
+        raise WrongState(
+            other.state,
+            f"Job {other_id} does not wait in lane {job.lane}, so nothing can be put beside it.",
+        )
+    for _ in range(2):
+        position = _between(tx, job, other, after=after)
+        if position is not None:
+            return other.priority, position
+        tx.all("job_spread", lane=job.lane)
+        other = job_of(tx, other_id)
+    raise Refused("The line could not be renumbered. Please report this.")
+
+
+def _between(tx: Tx, job: Job, other: Job, *, after: bool) -> int | None:
+    """A free position directly before or after ``other``; ``None`` when there is no room between it and its neighbour."""
+    name = "job_next_position" if after else "job_previous_position"
+    row = one(tx, name, lane=job.lane, priority=other.priority, position=other.position, but=job.id)
+    far = None if row is None else row["position"]
+    if far is None:
+        return other.position + (GAP if after else -GAP)
+    middle = (far + other.position) // 2
+    return middle if middle not in (far, other.position) else None
+
+
+def _top(tx: Tx, lane: str, priority: int) -> tuple[int, int]:
+    row = one(tx, "job_ends_of_line", lane=lane)
+    top = (
+        priority
+        if row is None or row["top_priority"] is None
+        else max(priority, row["top_priority"])
+    )
+    first = _row(tx, "job_first_position", lane=lane, priority=top)["position"]
+    return top, (tx.now_ms * GAP if first is None else first - GAP)
+
+
+def _bottom(tx: Tx, lane: str, priority: int) -> int:
+    last = _row(tx, "job_last_position", lane=lane, priority=priority)["position"]
+    return max(tx.now_ms * GAP, 0 if last is None else last + GAP)
+
+
+def _row(tx: Tx, name: str, **parameters: object) -> Row:
+    return tx.all(name, **parameters)[0]
+
+
+def _order(job: Job) -> dict[str, object]:
+    return {"lane": job.lane, "priority": job.priority, "position": job.position, "id": job.id}
+
+
+def retry(tx: Tx, job_id: int, *, by: str, start_over: bool, first: bool) -> Job:
+    """An ended job back in line; refused where a live job holds its key, naming that job."""
+    job = job_of(tx, job_id)
+    holder = one(tx, "job_of_key", lane=job.lane, key=job.key) if job.ended else None
+    if holder is not None:
+        raise WrongState(
+            job.state,
+            f"Job {holder['id']} has the same key ({job.key}) and is live, so job {job_id} stays as it is.",
+        )
+    at_top = _top(tx, job.lane, job.priority) if first else None
+    priority, position = at_top or (job.priority, _bottom(tx, job.lane, job.priority))
+    move = moves.retry(job, by=by, start_over=start_over, priority=priority, position=position)
+    return apply(tx, job, move)
+
+
+def remove(
+    tx: Tx, job_ids: Iterable[int], *, by: str, why: str = "", kind: str = "removed"
+) -> list[Job]:
+    """Take waiting jobs out of the line, all or none."""
+    before = [job_of(tx, job_id) for job_id in job_ids]
+    after = [apply(tx, job, moves.remove(job, by=by, now_ms=tx.now_ms, why=why)) for job in before]
+    for job in after:
+        cancel_children(tx, job)
+    if before:
+        remember(tx, kind, before, by=by)
+    return after
+
+
+def remove_waiting(tx: Tx, lane: str, *, by: str) -> list[Job]:
+    """Remove all waiting of a lane: held and not-due ones too, never what runs or has ended."""
+    everything = 2**62
+    rows = [
+        row
+        for name in ("job_line", "job_held", "job_later")
+        for row in tx.all(name, lane=lane, limit=everything)
+    ]
+    return remove(tx, [row["id"] for row in rows], by=by, kind="cleared waiting")
+
+
+def clear(
+    tx: Tx, *, states: Iterable[State], lane: str | None, before_ms: int | None, by: str
+) -> list[Job]:
+    """Hide ended jobs from the lists; rows and logs stay."""
+    moment = tx.now_ms + 1 if before_ms is None else before_ms
+    listed = json.dumps([str(state) for state in states])
+    rows = tx.all("job_hideable", before_ms=moment, lane=lane, states=listed)
+    before = [read_job(row) for row in rows]
+    after = [apply(tx, job, moves.hide(job, by=by, now_ms=tx.now_ms)) for job in before]
+    if before:
+        remember(tx, "hidden", before, by=by)
+    return after
+
+
+def remember(tx: Tx, kind: str, before: Iterable[Job], *, by: str) -> None:
+    """Keep how things were, for ``undo``."""
+    jobs = [[job.id, job.priority, job.position] for job in before]
+    tx.all("undo_add", now_ms=tx.now_ms, by=by, kind=kind, jobs=json.dumps(jobs))
+
+
+def undo(tx: Tx, *, by: str) -> tuple[str, list[Job], int] | None:
+    """Take back the last removal, clear or move of the last seven days: what it was, the jobs as they are, when.
+
+    A job that has changed since in a way that cannot be taken back is left as it is.
+    """
+    since_ms = tx.now_ms - UNDO_MS
+    row = one(tx, "undo_last", since_ms=since_ms)
+    if row is None:
+        return None
+    restored = []
+    for job_id, priority, position in json.loads(row["jobs"]):
+        job = job_of(tx, job_id)
+        move = _undo_one(tx, job, row["kind"], priority=priority, position=position, by=by)
+        if move is not None:
+            restored.append(apply(tx, job, move))
+    tx.all("undo_drop", id=row["id"], since_ms=since_ms)
+    return row["kind"], restored, row["at_ms"]
+
+
+def _undo_one(tx: Tx, job: Job, kind: str, *, priority: int, position: int, by: str) -> Move | None:
+    if kind == "hidden":
+        return (
+            Move("shown again", {"hidden_ms": None}, by=by) if job.hidden_ms is not None else None
+        )
+    if kind == "moved":
+        return (
+            moves.place(job, priority=priority, position=position, by=by)
+            if job.state is State.QUEUED
+            else None
+        )
+    if job.state is not State.CANCELLED or job.cause is not Cause.REMOVED:
+        return None
+    if one(tx, "job_of_key", lane=job.lane, key=job.key) is not None:
+        return None
+    return moves.unremove(job, by=by)
+
+
+def known_lane(tx: Tx, lane: str, *, declared: Iterable[str] = ()) -> None:
+    """Raises ``UnknownLane`` for a lane nothing was ever submitted to and no task declares."""
+    if one(tx, "lane_get", lane=lane) is not None:
+        return
+    if lane in declared:
+        tx.all("lane_add", lane=lane)
+        return
+    names = ", ".join(row["name"] for row in tx.all("lane_all")) or "none yet"
+    raise UnknownLane("lane", f"There is no lane {lane!r}. Lanes here: {names}.")
+
+
+def pause(tx: Tx, lane: str, *, by: str, why: str, until_ms: int | None, source: str) -> None:
+    tx.all(
+        "pause_set",
+        lane=lane,
+        source=source,
+        by=by,
+        why=moves.cut(why),
+        now_ms=tx.now_ms,
+        until_ms=until_ms,
+    )
+    note_event(
+        tx,
+        "paused",
+        lane=lane,
+        by=by,
+        detail={"source": source, "why": moves.cut(why), "until_ms": until_ms},
+    )
+    tx.ring("work")
+
+
+def resume(tx: Tx, lane: str, *, by: str, source: str | None) -> bool:
+    """Clear one source's pause, or all; says whether there was one."""
+    cleared = [row["source"] for row in tx.all("pause_clear", lane=lane, source=source)]
+    if cleared:
+        note_event(tx, "resumed", lane=lane, by=by, detail={"sources": cleared})
+        tx.ring("work")
+    return bool(cleared)
+
+
+def set_delay(tx: Tx, lane: str, delay_ms: int, *, by: str) -> None:
+    if delay_ms < 0:
+        raise BadInput(
+            "delay", f"The delay cannot be negative ({delay_ms / 1000:g} s). 0 means none."
+        )
+    tx.all("lane_set_delay", lane=lane, delay_ms=delay_ms)
+    note_event(tx, "delay set", lane=lane, by=by, detail={"delay_ms": delay_ms})
+    tx.ring("work")
+
+
+def set_concurrency(tx: Tx, lane: str, concurrency: int, *, by: str) -> None:
+    if not 1 <= concurrency <= MOST_SLOTS:
+        raise BadInput(
+            "slots",
+            f"A lane has 1 to {MOST_SLOTS} slots, not {concurrency}. To start nothing, pause it.",
+        )
+    tx.all("lane_set_concurrency", lane=lane, concurrency=concurrency)
+    note_event(tx, "slots set", lane=lane, by=by, detail={"concurrency": concurrency})
+    tx.ring("work")
+
+
+MOST_SLOTS = 1000
+
+
+def stop_now(tx: Tx, lane: str, *, by: str, why: str) -> list[Job]:
+    """Pause the lane and put what runs back in line at once. With nothing running it changes nothing."""
+    running = [read_job(row) for row in tx.all("job_running", lane=lane)]
+    asked = []
+    for job in running:
+        move = moves.wish(job, Wish.REQUEUE, by=by, now_ms=tx.now_ms, why=why)
+        asked.append(replace(job) if move is None else apply(tx, job, move))
+    if running:
+        pause(tx, lane, by=by, why=why or "stopped now", until_ms=None, source="person")
+    return asked

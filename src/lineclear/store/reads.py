@@ -1,0 +1,170 @@
+"""What people look at. Called by queue.py. Bounded: no look grows with the backlog or the history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from lineclear.clock import here
+from lineclear.errors import NoSuchJob
+from lineclear.job import COUNT_LIMIT, Event, Job, Lane, State, Step
+from lineclear.store.base import Tx, one
+from lineclear.store.rows import read_event, read_job, read_pause, read_step
+from lineclear.store.runs import Sign, signs
+
+NEWEST = 2**62
+
+
+def job(tx: Tx, job_id: int) -> Job:
+    """One job, whole."""
+    row = one(tx, "job_get", id=job_id)
+    if row is None:
+        raise NoSuchJob(f"There is no job {job_id}. `lineclear history --all` lists every job.")
+    return _aged(tx, [read_job(row)])[0]
+
+
+def running(tx: Tx, lane: str | None) -> list[Job]:
+    return _aged(tx, [read_job(row) for row in tx.all("job_running", lane=lane)])
+
+
+def waiting(tx: Tx, lane: str, limit: int) -> list[Job]:
+    """In order: the line with the held at the places they keep, then what is due later, soonest first."""
+    line = [read_job(row) for row in tx.all("job_line", lane=lane, limit=limit)]
+    held = [read_job(row) for row in tx.all("job_held", lane=lane, limit=limit)]
+    later = [read_job(row) for row in tx.all("job_later", lane=lane, limit=limit)]
+    ordered = sorted(line + held, key=lambda j: (-j.priority, j.position, j.id))
+    return (ordered + later)[:limit]
+
+
+def recent(tx: Tx, lane: str | None, limit: int) -> list[Job]:
+    return [read_job(row) for row in tx.all("job_recent", lane=lane, limit=limit)]
+
+
+def listing(
+    tx: Tx,
+    *,
+    lane: str | None,
+    task: str | None,
+    state: State | None,
+    text: str | None,
+    since_ms: int | None,
+    before: int | None,
+    limit: int,
+    hidden: bool,
+) -> list[Job]:
+    """Newest first; ``before`` is the id the last page ended with."""
+    rows = tx.all(
+        "job_list",
+        lane=lane,
+        task=task,
+        state=state,
+        text=None if text is None else f"%{_literal(text)}%",
+        since_ms=since_ms,
+        before=NEWEST if before is None else before,
+        limit=limit,
+        hidden=int(hidden),
+    )
+    return _aged(tx, [read_job(row) for row in rows])
+
+
+def named(tx: Tx, prefix: str) -> list[Job]:
+    """Jobs whose title or key begins with ``prefix``, newest first, ten at most."""
+    rows = tx.all("job_named", text=f"{_literal(prefix)}%", limit=10)
+    return [read_job(row) for row in rows]
+
+
+def last_id(tx: Tx) -> int | None:
+    row = one(tx, "job_last")
+    return None if row is None else row["id"]
+
+
+def place(tx: Tx, job: Job) -> int | None:
+    """The place in line from 1; ``None`` for what is not in it. Counting stops at ``COUNT_LIMIT``."""
+    if job.state is not State.QUEUED or job.run_at_ms is not None:
+        return None
+    rows = tx.all(
+        "job_place",
+        lane=job.lane,
+        priority=job.priority,
+        position=job.position,
+        id=job.id,
+        most=COUNT_LIMIT,
+    )
+    return int(rows[0]["ahead"]) + 1
+
+
+def lanes(tx: Tx, living: Iterable[Sign]) -> list[Lane]:
+    """Every lane, with how many of the living workers serve it."""
+    workers = list(living)
+    return [_lane(tx, row, workers) for row in tx.all("lane_all")]
+
+
+def lane(tx: Tx, name: str, living: Iterable[Sign]) -> Lane | None:
+    row = one(tx, "lane_get", lane=name)
+    return None if row is None else _lane(tx, row, list(living))
+
+
+def _lane(tx: Tx, row: object, living: list[Sign]) -> Lane:
+    values = dict(row)  # type: ignore[call-overload]
+    counts = tx.all("lane_counts", lane=values["name"], most=COUNT_LIMIT)[0]
+    return Lane(
+        name=values["name"],
+        concurrency=values["concurrency"],
+        delay_ms=values["delay_ms"],
+        last_end_ms=values["last_end_ms"],
+        pauses=tuple(
+            pause
+            for pause in (read_pause(row) for row in tx.all("pause_all", lane=values["name"]))
+            if pause.until_ms is None or pause.until_ms > tx.now_ms
+        ),
+        running=counts["running"],
+        waiting=min(COUNT_LIMIT, counts["ready"] + counts["held"] + counts["later"]),
+        workers=sum(sign.serves(values["name"]) for sign in living),
+        last_served_ms=values["served_ms"],
+    )
+
+
+def steps(tx: Tx, job_id: int) -> list[Step]:
+    return [read_step(row) for row in tx.all("step_all", job=job_id)]
+
+
+def events(tx: Tx, job_id: int | None, *, after: int, limit: int) -> list[Event]:
+    """The journal, oldest first: all of it after a number, or the last of one job."""
+    if job_id is None:
+        return [read_event(row) for row in tx.all("event_after", after=after, limit=limit)]
+    return [
+        read_event(row) for row in tx.all("event_of_job", job=job_id, after=after, limit=limit)
+    ][::-1]
+
+
+def last_seq(tx: Tx) -> int:
+    row = one(tx, "event_last")
+    return 0 if row is None or row["seq"] is None else int(row["seq"])
+
+
+def pace(tx: Tx, job_id: int) -> list[tuple[int, float]]:
+    return [(row["minute_ms"], row["done"]) for row in tx.all("pace_of_run", job=job_id)]
+
+
+def usual(tx: Tx, task: str) -> list[int]:
+    return [row["worked_ms"] for row in tx.all("job_usual", task=task)]
+
+
+def _aged(tx: Tx, jobs: list[Job]) -> list[Job]:
+    """The jobs with the ages of their beats and moves, known only where the worker's clock is ours."""
+    if not any(job.beat_tick is not None for job in jobs):
+        return jobs
+    ours = here()
+    clocks = {sign.id: sign.place.same_clock(ours) for sign in signs(tx)}
+    return [_age(job, tx.tick_ms) if clocks.get(job.worker or "") else job for job in jobs]
+
+
+def _age(job: Job, tick_ms: int) -> Job:
+    beat = None if job.beat_tick is None else max(0, tick_ms - job.beat_tick)
+    moved = None if job.moved_tick is None else max(0, tick_ms - job.moved_tick)
+    return replace(job, beat_age_ms=beat, moved_age_ms=moved)
+
+
+def _literal(text: str) -> str:
+    """``text`` with LIKE's wildcards taken as themselves."""
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

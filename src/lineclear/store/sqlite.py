@@ -1,0 +1,315 @@
+"""SQLite: one file, no server. Connection, transaction, error codes; everything else is in the statements.
+
+Three rules hold here and nowhere else: every transaction that may write begins as a writer; no process opens the
+database file but through SQLite (opening and closing it would drop the process's locks); a durable commit is
+acknowledged only after the write-ahead log is on disk.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from lineclear.bell import Bell, Room
+from lineclear.bell.unix import UnixBell
+from lineclear.clock import Clock, SystemClock
+from lineclear.errors import StoreBusy, StoreError, StoreFull, StoreRefused
+from lineclear.files import Files, network_file_system
+from lineclear.job import Job
+from lineclear.store.base import Row, Tx
+from lineclear.store.migrate import migrate, refuse_strangers
+from lineclear.store.rows import clean
+from lineclear.store.statements import load_statements
+
+BUSY_S = 30.0
+LOG_LIMIT = 64 * 1024 * 1024
+OLDEST_SQLITE = (3, 35)
+
+_STATEMENTS = load_statements({"lock": ""})
+_abandoned: list[sqlite3.Connection] = []
+
+
+class SqliteTx:
+    """One transaction on one connection."""
+
+    def __init__(self, connection: sqlite3.Connection, clock: Clock) -> None:
+        self._connection = connection
+        self.now_ms = clock.now_ms()
+        self.tick_ms = clock.tick_ms()
+        self.rooms: set[Room] = set()
+        self._savepoints = 0
+
+    def all(self, name: str, /, **parameters: Any) -> list[Row]:
+        return self._run(_STATEMENTS[name], parameters).fetchall()
+
+    def update_job(self, job: Job, changes: Mapping[str, Any]) -> bool:
+        columns = ", ".join(f"{name} = :{name}" for name in changes)
+        text = (
+            f"UPDATE job SET {columns}, version = version + 1 "
+            "WHERE id = :the_id AND version = :the_version"
+        )
+        return (
+            self._run(text, {**changes, "the_id": job.id, "the_version": job.version}).rowcount == 1
+        )
+
+    def ring(self, *rooms: Room) -> None:
+        self.rooms.update(rooms)
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        self._savepoints += 1
+        name = f"s{self._savepoints}"
+        self._connection.execute(f"SAVEPOINT {name}")
+        try:
+            yield
+        except BaseException:
+            # A full disk may have rolled the whole transaction back already.
+            if self._connection.in_transaction:
+                self._connection.execute(f"ROLLBACK TO {name}")
+                self._connection.execute(f"RELEASE {name}")
+            raise
+        self._connection.execute(f"RELEASE {name}")
+
+    def _run(self, text: str, parameters: Mapping[str, Any]) -> sqlite3.Cursor:
+        cleaned = {
+            name: clean(value) if isinstance(value, str) else value
+            for name, value in parameters.items()
+        }
+        return self._connection.execute(text, cleaned)
+
+
+class SqliteStore:
+    """A database in one file. Usable from several threads; a forked copy opens its own connections."""
+
+    def __init__(self, path: Path, *, clock: Clock | None = None, create: bool = True) -> None:
+        self.path = path.resolve()  # two names of one file share one folder and one bell
+        self.clock = clock or SystemClock()
+        self.files = Files(self.path)
+        self._lock = threading.RLock()
+        self._read_lock = threading.RLock()  # a look never waits behind a write
+        self._writer: sqlite3.Connection | None = None
+        self._reader: sqlite3.Connection | None = None
+        self._log_file: tuple[int, int] | None = None
+        self._broken = ""
+        self._open(create)
+        self.bell: Bell = UnixBell(self.path)
+        os.register_at_fork(after_in_child=self._forget)
+
+    def _open(self, create: bool) -> None:
+        if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+            raise StoreRefused(
+                f"SQLite {sqlite3.sqlite_version} is too old: 3.35 or newer is needed."
+            )
+        if kind := network_file_system(self.path.parent):
+            raise StoreRefused(
+                f"{self.path} is on a network file system ({kind}), where SQLite's locks do not hold. "
+                "Put the database on a local disk."
+            )
+        if not self.path.parent.is_dir():
+            raise StoreRefused(
+                f"The folder {self.path.parent} does not exist. Create it, or name another file."
+            )
+        if not create and not self.path.exists():
+            raise StoreRefused(
+                f"There is no database {self.path}. `lineclear add` or `lineclear worker` makes one."
+            )
+        with self._errors():
+            self._writer = self._connect()
+            number = refuse_strangers(self._writer, str(self.path))
+            self._retry(lambda: self._must(self._writer).execute("PRAGMA journal_mode = WAL"))
+            if number < _newest():
+                self._begin(self._writer)
+                try:
+                    migrate(self._writer)
+                    self._writer.execute("COMMIT")
+                except BaseException:
+                    self._roll_back(self._writer)
+                    raise
+                self._sync_log()
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path, timeout=0, isolation_level=None, check_same_thread=False
+        )
+        connection.row_factory = sqlite3.Row
+        connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA journal_size_limit = {LOG_LIMIT}")
+        return connection
+
+    def _forget(self) -> None:
+        """In a forked child: never use or close what the parent opened."""
+        _abandoned.extend(c for c in (self._writer, self._reader) if c is not None)
+        self._lock, self._read_lock = threading.RLock(), threading.RLock()
+        self._writer = self._reader = self._log_file = None
+
+    @contextmanager
+    def write(self, *, durable: bool = True) -> Iterator[Tx]:
+        with self._lock, self._errors():
+            if self._writer is None:
+                self._writer = self._connect()
+            connection = self._writer
+            self._begin(connection)
+            try:
+                tx = SqliteTx(connection, self.clock)
+                yield tx
+                self._commit(connection, tx.rooms, durable=durable)
+            except BaseException:
+                self._roll_back(connection)
+                raise
+
+    def _commit(self, connection: sqlite3.Connection, rooms: set[Room], *, durable: bool) -> None:
+        """Commit, put on disk, ring. The rope is taken before the commit, so that dying after it rings too."""
+        rope = self.bell.take(rooms)
+        try:
+            connection.execute("COMMIT")
+        except BaseException:
+            rope.drop()
+            raise
+        try:
+            rope.after_commit()
+            if durable:
+                self._sync_log()
+        finally:
+            rope.let_go()
+
+    @contextmanager
+    def read(self) -> Iterator[Tx]:
+        with self._read_lock, self._errors():
+            if self._reader is None:
+                self._reader = self._connect()
+            connection = self._reader
+            self._retry(lambda: connection.execute("BEGIN"))
+            try:
+                yield SqliteTx(connection, self.clock)
+            finally:
+                self._roll_back(connection)
+
+    def sync(self) -> None:
+        """Put on disk what other processes have committed too: for answers that rest on their rows."""
+        with self._lock, self._errors():
+            self._sync_log()
+
+    def check(self) -> list[str]:
+        with self._lock, self._errors():
+            rows = self._must(self._writer).execute("PRAGMA quick_check(20)").fetchall()
+            return [row[0] for row in rows if row[0] != "ok"]
+
+    def log_bytes(self) -> int:
+        try:
+            return Path(f"{self.path}-wal").stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def close(self) -> None:
+        with self._lock, self._read_lock:
+            for connection in (self._reader, self._writer):
+                if connection is not None:
+                    connection.close()
+            self._reader = self._writer = None
+            if self._log_file is not None:
+                os.close(self._log_file[0])
+                self._log_file = None
+
+    def _begin(self, connection: sqlite3.Connection) -> None:
+        if self._broken:
+            raise StoreError(self._broken)
+        self._retry(lambda: connection.execute("BEGIN IMMEDIATE"))
+
+    def _retry(self, attempt: Any) -> None:
+        """Try again every 1 to 2 ms while another process writes: fairer than SQLite's own growing waits."""
+        deadline = time.monotonic() + BUSY_S
+        while True:
+            try:
+                attempt()
+            except sqlite3.OperationalError as error:
+                if _code(error) not in BUSY_CODES or time.monotonic() > deadline:
+                    raise
+                time.sleep(random.uniform(0.001, 0.002))  # noqa: S311  jitter, not a secret
+            else:
+                return
+
+    def _sync_log(self) -> None:
+        """One fdatasync of the write-ahead log. After a failed one nothing is acknowledged any more."""
+        path = f"{self.path}-wal"
+        try:
+            inode = Path(path).stat().st_ino
+            if self._log_file is None or self._log_file[1] != inode:
+                if self._log_file is not None:
+                    os.close(self._log_file[0])
+                    self._log_file = None
+                descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+                self._log_file = (descriptor, inode)
+            _fdatasync(self._log_file[0])
+        except FileNotFoundError:
+            return  # checkpointed and removed by the last closing process: the database itself is synced
+        except OSError as error:
+            self._broken = f"The disk did not confirm a write ({error.strerror}). Check the disk, then start again."
+            raise StoreError(self._broken) from error
+
+    def _roll_back(self, connection: sqlite3.Connection) -> None:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+    def _must(self, connection: sqlite3.Connection | None) -> sqlite3.Connection:
+        if connection is None:
+            raise StoreError("This queue is closed.")
+        return connection
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise _sentence(error, self.path) from error
+
+
+BUSY_CODES = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def _sentence(error: sqlite3.Error, path: Path) -> StoreError:
+    match _code(error):
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return StoreBusy(
+                f"{path} stayed locked by another process for {BUSY_S:.0f} s. Nothing was changed; try again."
+            )
+        case sqlite3.SQLITE_FULL:
+            return StoreFull(
+                f"No space is left for {path}. Nothing was changed; free some space and try again."
+            )
+        case sqlite3.SQLITE_NOTADB:
+            return StoreRefused(
+                f"{path} is not a Line Clear database. It was left as it is; name another file."
+            )
+        case sqlite3.SQLITE_CORRUPT:
+            return StoreRefused(
+                f"{path} is damaged. It was left as it is: copy it aside with its -wal file, then "
+                f"`sqlite3 {path.name} .recover` saves what can be read."
+            )
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
+            return StoreRefused(
+                f"{path} cannot be opened for writing ({error}). Check the rights of the file and its folder."
+            )
+        case _:
+            return StoreError(f"{path} could not be used: {error}. Nothing was changed.")
+
+
+def _newest() -> int:
+    from lineclear.store.migrate import migrations
+
+    return migrations()[-1][0]
+
+
+def _fdatasync(descriptor: int) -> None:
+    getattr(os, "fdatasync", os.fsync)(descriptor)
