@@ -1,0 +1,173 @@
+"""How long it still takes, as a range from what was measured, or nothing. Pure.
+
+The page and the command line call it when somebody looks; nothing here is stored. It never guesses:
+too little data answers "too early", a wide spread only "more than", and what is not known is
+counted instead of invented. It must never read a clock: the same data give the same answer, so
+nothing is counted down between two reports.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, Literal, TypeGuard
+
+MINUTE_MS = 60_000
+REPORTS_NEEDED = 5
+TIME_NEEDED_MS = 2 * MINUTE_MS
+SHARE_NEEDED = 0.02
+WINDOW_MS = 10 * MINUTE_MS
+TOO_WIDE = 3
+RUNS_NEEDED = 2
+
+TOO_EARLY: Final = "too early"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """From ``low_ms`` to ``high_ms``; ``None`` above where only "more than" is honest."""
+
+    low_ms: int
+    high_ms: int | None
+
+
+Left = Span | Literal["too early"] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """How long earlier runs of the same task took: the middle half of ``runs`` of them."""
+
+    span: Span
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """When a line is through: ``span`` is for the ``known`` jobs, the others are not guessed."""
+
+    span: Span | None
+    known: int
+    unknown: int
+
+
+def time_left(
+    pace: Sequence[tuple[int, float]],
+    *,
+    done: float | None,
+    total: float | None,
+    started_ms: int | None,
+    now_ms: int,
+    reports: int,
+) -> Left:
+    """What remains of a run. ``None`` where it cannot be said: no total, or nothing advances.
+
+    ``pace`` is this attempt's progress at the end of each minute (the minute's start, the value at
+    its end); the first entry is the value it started with. Only this attempt counts: a resumed run
+    is judged by what it does now. The caller asks only while the work moves.
+    """
+    if not _number(done) or not _number(total) or total <= 0 or started_ms is None:
+        return None
+    remaining = max(0.0, total - max(0.0, done))
+    if len(pace) < 2:
+        return TOO_EARLY
+    advanced = done - pace[0][1]
+    points = [(started_ms, pace[0][1])]
+    for minute_ms, value in pace[1:]:
+        end_ms = minute_ms + MINUTE_MS
+        if _number(value) and points[-1][0] < end_ms <= now_ms:
+            points.append((end_ms, value))
+    elapsed_ms = points[-1][0] - started_ms
+    enough = advanced >= min(SHARE_NEEDED * total, remaining) and advanced > 0
+    if reports < REPORTS_NEEDED or elapsed_ms < TIME_NEEDED_MS or not enough:
+        return TOO_EARLY
+    paces = _paces(points, since_ms=points[-1][0] - max(WINDOW_MS, elapsed_ms // 10))
+    slow, fast = _quartiles(paces)
+    if fast <= 0:
+        return None
+    low_ms = remaining / fast
+    return _span(low_ms, remaining / slow if slow > 0 else math.inf)
+
+
+def usual(worked_ms: Sequence[int]) -> Usual | None:
+    """The usual duration of a task, from earlier runs that ended well."""
+    if len(worked_ms) < RUNS_NEEDED:
+        return None
+    low, high = _quartiles([float(max(0, each)) for each in worked_ms])
+    return Usual(_span(low, high), len(worked_ms))
+
+
+def line_left(jobs: Sequence[Span | None], *, slots: int, delay_ms: int = 0) -> Forecast:
+    """A whole lane: what each of its jobs takes, shared by its slots, with the delays between."""
+    known = [span for span in jobs if span is not None]
+    unknown = len(jobs) - len(known)
+    if not known:
+        return Forecast(None, 0, unknown)
+    slots = max(1, slots)
+    pauses = max(0, len(known) - 1) * max(0, delay_ms)
+    low = sum(span.low_ms for span in known) / slots + pauses
+    longest = max(span.low_ms for span in known)
+    highs = [span.high_ms for span in known]
+    high = math.inf
+    if None not in highs:
+        # Jobs do not split: where slots outnumber jobs, the longest of them decides.
+        alone = max(span.high_ms or 0 for span in known)
+        high = max(sum(each or 0 for each in highs) / slots, alone) + pauses
+    return Forecast(_span(max(low, longest), high), len(known), unknown)
+
+
+def together(forecasts: Sequence[Forecast]) -> Forecast:
+    """Several lanes side by side: through when the slowest is."""
+    spans = [each.span for each in forecasts if each.span is not None]
+    known = sum(each.known for each in forecasts)
+    unknown = sum(each.unknown for each in forecasts)
+    if not spans:
+        return Forecast(None, known, unknown)
+    high = max(math.inf if span.high_ms is None else span.high_ms for span in spans)
+    return Forecast(_span(max(span.low_ms for span in spans), high), known, unknown)
+
+
+def _span(low_ms: float, high_ms: float) -> Span:
+    """Rounded outwards, so that rounding never makes the range look surer than it is."""
+    high_ms = max(low_ms, high_ms)
+    low = _rounded(low_ms, up=False)
+    if high_ms > TOO_WIDE * max(low_ms, MINUTE_MS):
+        return Span(low, None)
+    return Span(low, _rounded(high_ms, up=True))
+
+
+def _rounded(value_ms: float, *, up: bool) -> int:
+    """To 1 min under 10 min, 5 min under 2 h, 15 min above."""
+    minutes = value_ms / MINUTE_MS
+    step = 1 if minutes < 10 else 5 if minutes < 120 else 15
+    whole = math.ceil(minutes / step) if up else math.floor(minutes / step)
+    return whole * step * MINUTE_MS
+
+
+def _paces(points: Sequence[tuple[int, float]], *, since_ms: int) -> list[float]:
+    """Work per millisecond, one value a minute; silent minutes share the next report's work."""
+    paces: list[float] = []
+    for (start_ms, before), (end_ms, after) in pairwise(points):
+        if end_ms > since_ms:
+            minutes = max(1, round((end_ms - max(start_ms, since_ms)) / MINUTE_MS))
+            paces += [max(0.0, after - before) / (end_ms - start_ms)] * minutes
+    return paces
+
+
+def _quartiles(values: Sequence[float]) -> tuple[float, float]:
+    """The 25th and 75th percentile, between neighbours in proportion."""
+    ordered = sorted(values)
+
+    def at(share: float) -> float:
+        place = share * (len(ordered) - 1)
+        below = math.floor(place)
+        above = min(below + 1, len(ordered) - 1)
+        return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+
+    return at(0.25), at(0.75)
+
+
+def _number(value: float | None) -> TypeGuard[float]:
+    return value is not None and math.isfinite(value)
