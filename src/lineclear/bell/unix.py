@@ -168,8 +168,9 @@ class UnixListener:
         return not missed
 
     def close(self) -> None:
-        with suppress(OSError):
-            (self._folder.path / self._name).unlink()
+        if self._name in self._folder.own:  # not in a forked child: the name is its parent's
+            with suppress(OSError):
+                (self._folder.path / self._name).unlink()
         self.forked()
 
     def forked(self) -> None:
