@@ -188,7 +188,7 @@ class Context:
             if staged.is_symlink() or not staged.is_file():
                 raise BadInput("path", f"'{target}' cannot be published: the block made no file")
             publishing.sync(staged)
-            temporary = target.with_name(f".{target.name}.{self.job}")
+            temporary = target.with_name(f".{target.name}.{self.job}-{self.attempt}")
             self._ask(wire.Publish(0, str(target), temporary.name))
             publishing.replace(staged, target, temporary)
         finally:

@@ -73,6 +73,10 @@ class StoreFull(StoreError):
     """There is no space left for the database. Nothing of the change was kept."""
 
 
+class StoreUnsafe(StoreError):
+    """The disk did not confirm a write. Nothing after that is acknowledged."""
+
+
 class StoreRefused(StoreError):
     """The file is not a database of ours, or not one this program may use."""
 

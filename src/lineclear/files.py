@@ -33,8 +33,8 @@ class Files:
     def staging(self, job: int, attempt: int) -> Path:
         return self.folder / "staging" / f"{job}-{attempt}"
 
-    def kept(self, job: int) -> Path:
-        return self.folder / "kept" / str(job)
+    def kept(self, job: int, revision: int) -> Path:
+        return self.folder / "kept" / f"{job}-{revision}"
 
     def log(self, job: int, attempt: int) -> Path:
         return self.folder / "logs" / f"{job}-{attempt}.log"

@@ -48,6 +48,9 @@ class Store(Protocol):
     def read(self) -> AbstractContextManager[Tx]:
         """A reading transaction, one snapshot. Never hold it open across a wait."""
 
+    def is_trouble(self, error: Exception) -> bool:
+        """Whether this is the database being locked, full or gone, so that trying again makes sense."""
+
     def check(self) -> list[str]:
         """What is wrong with the database's contents, a sentence each; empty when nothing is."""
 

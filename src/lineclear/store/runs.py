@@ -13,6 +13,7 @@ from typing import Any
 
 from lineclear import moves
 from lineclear.clock import Place
+from lineclear.errors import WrongState
 from lineclear.job import ENDED, Ending, Job, Outcome, State, Wish
 from lineclear.looks import next_start_ms
 from lineclear.store.base import Row, Tx, apply, job_of, note_event, one
@@ -91,33 +92,47 @@ def served_lanes(tx: Tx, lanes: tuple[str, ...]) -> list[str]:
     return list(lanes)
 
 
-def claim(tx: Tx, lane: str, worker: str, *, only: int | None = None) -> Job | None:
-    """Take the next job of ``lane`` into the lowest free slot; ``None`` when there is no slot or nothing may start.
-
-    ``only`` claims that one job by hand, past pause and delay but never past the slots.
-    """
+def claim(tx: Tx, lane: str, worker: str) -> Job | None:
+    """Take the next job of ``lane`` into the lowest free slot; ``None`` when none may start."""
     row = one(tx, "lane_get", lane=lane)
-    if row is None:
+    slot = None if row is None else _free_slot(tx, row)
+    job = None if row is None or slot is None else _next(tx, row)
+    return None if job is None or slot is None else _take(tx, job, slot, worker)
+
+
+def claim_by_hand(tx: Tx, job_id: int, worker: str) -> Job | None:
+    """The same claim for one job a person names: past pause and delay, never past the slots.
+
+    Raises:
+        NoSuchJob, WrongState: it is not there, or does not wait.
+    """
+    job = job_of(tx, job_id)
+    if job.state is not State.QUEUED:
+        raise WrongState(job.state, f"Job {job_id} is {job.state}, so it cannot be started.")
+    row = one(tx, "lane_get", lane=job.lane)
+    slot = None if row is None else _free_slot(tx, row)
+    whole = one(tx, "job_get", id=job_id)
+    return None if slot is None or whole is None else _take(tx, read_job(whole), slot, worker)
+
+
+def _free_slot(tx: Tx, lane: Row) -> int | None:
+    taken = [row["slot"] for row in tx.all("job_slots", lane=lane["name"])]
+    if len(taken) >= lane["concurrency"]:
         return None
-    taken = [r["slot"] for r in tx.all("job_slots", lane=lane)]
-    if len(taken) >= row["concurrency"]:
-        return None
-    slot = next(n for n in range(len(taken) + 1) if n not in taken)
-    job = _chosen(tx, only) if only is not None else _next(tx, row)
-    if job is None:
-        return None
-    lease = secrets.token_hex(16)
+    return next(slot for slot in range(len(taken) + 1) if slot not in taken)
+
+
+def _take(tx: Tx, job: Job, slot: int, worker: str) -> Job:
     move = moves.claim(
-        job, slot=slot, lease=lease, worker=worker, now_ms=tx.now_ms, tick_ms=tx.tick_ms
+        job,
+        slot=slot,
+        lease=secrets.token_hex(16),
+        worker=worker,
+        now_ms=tx.now_ms,
+        tick_ms=tx.tick_ms,
     )
     tx.all("step_drop_older", job=job.id, revision=job.revision)
     return apply(tx, job, move)
-
-
-def _chosen(tx: Tx, job_id: int) -> Job | None:
-    row = one(tx, "job_get", id=job_id)
-    job = read_job(row) if row else None
-    return job if job is not None and job.state is State.QUEUED else None
 
 
 def _next(tx: Tx, lane: Row) -> Job | None:
@@ -240,10 +255,9 @@ def take_lease(tx: Tx, job: Job) -> Job | None:
     return job_of(tx, job.id)
 
 
-def foreign_runs(tx: Tx, worker: str) -> list[Job]:
-    """Running jobs of other workers."""
-    rows = tx.all("job_running", lane=None)
-    return [job for job in map(read_job, rows) if job.worker != worker]
+def every_run(tx: Tx) -> list[Job]:
+    """Every running job."""
+    return [read_job(row) for row in tx.all("job_running", lane=None)]
 
 
 def next_wall_ms(tx: Tx, lanes: Iterable[str]) -> int | None:

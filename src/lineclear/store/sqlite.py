@@ -20,7 +20,7 @@ from typing import Any
 from lineclear.bell import Bell, Room
 from lineclear.bell.unix import UnixBell
 from lineclear.clock import Clock, SystemClock
-from lineclear.errors import StoreBusy, StoreError, StoreFull, StoreRefused
+from lineclear.errors import StoreBusy, StoreError, StoreFull, StoreRefused, StoreUnsafe
 from lineclear.files import Files, network_file_system
 from lineclear.job import Job
 from lineclear.store.base import Row, Tx
@@ -197,6 +197,9 @@ class SqliteStore:
         with self._lock, self._errors():
             self._sync_log()
 
+    def is_trouble(self, error: Exception) -> bool:
+        return isinstance(error, sqlite3.Error) and _code(error) in TROUBLE_CODES
+
     def check(self) -> list[str]:
         with self._lock, self._errors():
             rows = self._must(self._writer).execute("PRAGMA quick_check(20)").fetchall()
@@ -220,7 +223,7 @@ class SqliteStore:
 
     def _begin(self, connection: sqlite3.Connection) -> None:
         if self._broken:
-            raise StoreError(self._broken)
+            raise StoreUnsafe(self._broken)
         self._retry(lambda: connection.execute("BEGIN IMMEDIATE"))
 
     def _retry(self, attempt: Any) -> None:
@@ -252,7 +255,7 @@ class SqliteStore:
             return  # checkpointed and removed by the last closing process: the database itself is synced
         except OSError as error:
             self._broken = f"The disk did not confirm a write ({error.strerror}). Check the disk, then start again."
-            raise StoreError(self._broken) from error
+            raise StoreUnsafe(self._broken) from error
 
     def _roll_back(self, connection: sqlite3.Connection) -> None:
         if connection.in_transaction:
@@ -272,6 +275,7 @@ class SqliteStore:
 
 
 BUSY_CODES = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+TROUBLE_CODES = (*BUSY_CODES, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 
 
 def _code(error: sqlite3.Error) -> int:

@@ -1,0 +1,177 @@
+"""Judges the runs of other workers and takes back the dead ones. Called by the supervisor at each scan.
+
+On one machine a held worker lock means alive, whatever any clock says, and a free one means dead at once. A worker
+that holds its lock but has not beaten for a whole lease is stopped or wedged: its run is taken over in three steps,
+the lease first, then the processes, then the slot, so that never two run at once. Where it cannot be shown that the
+processes are gone, nothing is taken until it can.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+from lineclear.clock import here
+from lineclear.files import Files
+from lineclear.job import Ending, Job
+from lineclear.locks import is_held
+from lineclear.store import runs
+from lineclear.store.base import Tx
+from lineclear.store.runs import Sign
+from lineclear.worker.keeper import sweep
+from lineclear.worker.processes import kill_tree
+from lineclear.worker.writer import Writer
+
+log = logging.getLogger("lineclear.worker")
+
+UNKNOWN_LEASE_MS = 60_000
+AGAIN_S = 1.0
+
+
+class State(Enum):
+    ALIVE = "alive"
+    DEAD = "dead"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What is to be thought of a run, and for how many seconds that holds without a new sign."""
+
+    state: State
+    holds_s: float | None = None
+
+
+@dataclass(slots=True)
+class Leases:
+    """The runs of others as one worker has seen them. Not frozen: it remembers when it first saw each beat."""
+
+    files: Files
+    writer: Writer
+    worker: str
+    _seen: dict[tuple[int, str], tuple[int, float]] = field(default_factory=dict)
+
+    async def take_back(
+        self, foreign: list[Job], signs: list[Sign], *, tick_ms: int
+    ) -> tuple[bool, float | None]:
+        """Take back what is dead: whether anything was freed, and in how many seconds to look again."""
+        known = {sign.id: sign for sign in signs}
+        dead: dict[str, list[Job]] = defaultdict(list)
+        freed, again_s = False, []
+        for job in foreign:
+            judgement = self.judge(job, known.get(job.worker or ""), tick_ms=tick_ms)
+            if judgement.state is State.DEAD:
+                dead[job.worker or ""].append(job)
+            elif judgement.state is State.STOPPED:
+                taken = await self._take_over(job, known.get(job.worker or ""))
+                freed = freed or taken
+                again_s += [] if taken else [AGAIN_S]
+            elif judgement.holds_s is not None:
+                again_s.append(judgement.holds_s)
+        for worker, jobs in dead.items():
+            gone = await asyncio.to_thread(sweep, worker)
+            if gone:
+                await self._give_back(jobs, known.get(worker))
+            freed = freed or gone
+            again_s += [] if gone else [AGAIN_S]
+        await self._drop_dead(signs, still={job.worker for job in foreign} - set(dead))
+        self._forget_all_but(foreign)
+        return freed, min(again_s, default=None)
+
+    def judge(self, job: Job, sign: Sign | None, *, tick_ms: int) -> Judgement:
+        lease_ms = sign.lease_ms if sign else UNKNOWN_LEASE_MS
+        held = is_held(self.files.lock(job.worker or ""))
+        if held is False:
+            return Judgement(State.DEAD)
+        if held and sign and sign.place.same_clock(here()):
+            left_ms = (job.beat_tick or 0) + lease_ms - tick_ms
+            if left_ms >= 0:
+                return Judgement(State.ALIVE, (left_ms + 1) / 1000)
+            return Judgement(State.STOPPED if sign.place == here() else State.ALIVE)
+        if held:
+            return Judgement(State.ALIVE)
+        return self._by_watching(job, lease_ms)
+
+    def _by_watching(self, job: Job, lease_ms: int) -> Judgement:
+        """No lock to ask: the same beat, seen for a whole lease by this process's own clock, is a dead one."""
+        now_s = time.monotonic()
+        key = (job.id, job.lease or "")
+        beat, since_s = self._seen.get(key, (-1, now_s))
+        if beat != job.beat_tick:
+            beat, since_s = job.beat_tick or 0, now_s
+            self._seen[key] = (beat, since_s)
+        left_s = since_s + lease_ms / 1000 - now_s
+        return Judgement(State.ALIVE, left_s) if left_s > 0 else Judgement(State.STOPPED)
+
+    async def _take_over(self, job: Job, sign: Sign | None) -> bool:
+        log.warning("job %d: its worker holds its lock but does not beat; taking over", job.id)
+        mine = await self.writer.write(lambda tx: runs.take_lease(tx, job))
+        if mine is None:
+            return False
+        if not await asyncio.to_thread(_end_processes, mine, sign):
+            log.warning("job %d: its processes could not be ended; not taken", job.id)
+            return False
+        await self._give_back([mine], sign)
+        return True
+
+    async def _give_back(self, jobs: list[Job], sign: Sign | None) -> None:
+        ending = Ending("lost", sentence=_sentence(sign))
+
+        def finish(tx: Tx) -> list[Job]:
+            return [job for job in jobs if runs.finish(tx, job, ending, by=self.worker)]
+
+        for job in await self.writer.write(finish):
+            log.info("job %d: taken back, %s", job.id, ending.sentence)
+            wipe(self.files, job)
+
+    async def _drop_dead(self, signs: list[Sign], *, still: set[str | None]) -> None:
+        for sign in signs:
+            lock = self.files.lock(sign.id)
+            if sign.id not in still and sign.id != self.worker and is_held(lock) is False:
+                # Also where it had no run: what it started must be gone before its name is.
+                await asyncio.to_thread(sweep, sign.id)
+                await self.writer.write(_dropping(sign))
+                lock.unlink(missing_ok=True)
+
+    def _forget_all_but(self, foreign: list[Job]) -> None:
+        keys = {(job.id, job.lease or "") for job in foreign}
+        self._seen = {key: seen for key, seen in self._seen.items() if key in keys}
+
+
+def mark_of(job: Job) -> str:
+    """What the processes of a run carry in their environment."""
+    return f"{job.worker}.{job.id}.{job.attempt}"
+
+
+def wipe(files: Files, job: Job) -> None:
+    """Remove what a run that is over left behind: its staging, and a file beside a target that it had begun."""
+    shutil.rmtree(files.staging(job.id, job.attempt), ignore_errors=True)
+    if job.publishing:
+        temporary = Path(job.publishing)
+        if temporary.name.startswith(".") and temporary.name.endswith(f".{job.id}-{job.attempt}"):
+            temporary.unlink(missing_ok=True)
+
+
+def _end_processes(job: Job, sign: Sign | None) -> bool:
+    if sign is None or sign.place != here():
+        return False
+    if job.child_pid is None or job.child_start is None:
+        return sweep(mark_of(job))
+    return kill_tree(job.child_pid, job.child_start, mark_of(job))
+
+
+def _sentence(sign: Sign | None) -> str:
+    if sign is not None and here().boot and sign.place.boot != here().boot:
+        return "The machine restarted, or its container did; it resumes at its place."
+    return "Its worker was lost; it resumes at its place."
+
+
+def _dropping(sign: Sign) -> Callable[[Tx], None]:
+    return lambda tx: runs.drop_worker(tx, sign, kind="worker lost")

@@ -1,0 +1,386 @@
+"""The worker: claims jobs, starts a process for each, beats for them, ends and reaps them.
+
+Thin on purpose: it never imports an application. One asyncio loop and one writing thread; with nothing to do it makes
+no system call until the bell rings or a moment comes that it knows of.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import os
+import secrets
+import signal
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from lineclear import locks
+from lineclear.clock import here
+from lineclear.errors import WrongState
+from lineclear.files import Files
+from lineclear.job import Job, State, Wish
+from lineclear.settings import Settings
+from lineclear.store import runs
+from lineclear.store.base import Tx
+from lineclear.store.runs import EVERY_LANE, Sign
+from lineclear.store.sqlite import SqliteStore
+from lineclear.worker.keeper import Keeper, start_keeper
+from lineclear.worker.leases import Leases
+from lineclear.worker.linux import set_subreaper
+from lineclear.worker.processes import reap_orphans
+from lineclear.worker.run import Run
+from lineclear.worker.timer import WallTimer
+from lineclear.worker.writer import Writer
+
+log = logging.getLogger("lineclear.worker")
+
+MOVE_INTERVAL_S = 1.0
+MINUTE_MS = 60_000
+EXIT_FAILED = 1
+EXIT_REFUSED = 5
+EXIT_INTERRUPTED = 130
+
+
+def run_worker(
+    database: Path,
+    *,
+    lanes: tuple[str, ...] | None = None,
+    only_job: int | None = None,
+    settings: Settings | None = None,
+) -> int:
+    """Run a worker until it is asked to stop; answers the exit code.
+
+    ``only_job`` runs that one job by hand, by the same claim, past its lane's pause and delay but never its slots.
+    """
+    logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", level=logging.INFO)
+    store = SqliteStore(database)
+    supervisor = Supervisor(store, lanes=lanes or (EVERY_LANE,), only=only_job, settings=settings)
+    try:
+        return asyncio.run(supervisor.work())
+    finally:
+        store.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What one look at the store brought."""
+
+    claimed: list[Job]
+    mine: list[Job]
+    foreign: list[Job]
+    signs: list[Sign]
+    tick_ms: int
+    next_wall_ms: int | None
+
+
+class Supervisor:
+    """One life of a worker."""
+
+    def __init__(
+        self,
+        store: SqliteStore,
+        *,
+        lanes: tuple[str, ...],
+        only: int | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        self.settings = settings or Settings.from_environment()
+        self.files: Files = store.files
+        self.worker = secrets.token_hex(16)
+        self.writer = Writer(store)
+        self._store = store
+        self._only = only
+        self._leases = Leases(self.files, self.writer, self.worker)
+        self._sign = Sign(
+            id=self.worker,
+            host=socket.gethostname(),
+            place=here(),
+            pid=os.getpid(),
+            version=version("lineclear"),
+            lanes=lanes,
+            lease_ms=int(self.settings.lease_s * 1000),
+            started_ms=0,
+        )
+        self._runs: dict[str, Run] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._wanted = asyncio.Event()
+        self._done = asyncio.Event()
+        self._stopping = 0
+        self._result: State | None = None
+        self._paced: dict[str, int] = {}
+        self._beating = False
+        self._next_beat: asyncio.TimerHandle | None = None
+        self._look_again: asyncio.TimerHandle | None = None
+        self._keeper: Keeper | None = None
+
+    async def work(self) -> int:
+        """The whole life of this worker."""
+        self._loop = asyncio.get_running_loop()
+        set_subreaper()
+        lock = locks.take(self.files.lock(self.worker))
+        with contextlib.ExitStack() as stack:
+            stack.callback(os.close, lock)
+            self._listener = self._store.bell.listen("work")
+            stack.callback(self._listener.close)
+            self._timer = WallTimer()
+            stack.callback(self._timer.close)
+            self._keep()
+            stack.callback(self._let_keeper_go)
+            self._watch(stack)
+            await self.writer.write(lambda tx: runs.add_worker(tx, self._sign))
+            log.info("worker %d serves %s", os.getpid(), self._served)
+            self._wanted.set()
+            gc.collect()
+            gc.freeze()
+            await self._until_done()
+            await self.writer.write(lambda tx: runs.drop_worker(tx, self._sign))
+        self.files.lock(self.worker).unlink(missing_ok=True)
+        self.writer.close()
+        return self._exit_code()
+
+    @property
+    def _served(self) -> str:
+        if self._only is not None:
+            return f"job {self._only} by hand"
+        return "every lane" if EVERY_LANE in self._sign.lanes else ", ".join(self._sign.lanes)
+
+    def _exit_code(self) -> int:
+        if self._only is None:
+            return 0
+        if self._result is State.DONE:
+            return 0
+        return EXIT_INTERRUPTED if self._stopping else EXIT_FAILED
+
+    # Waking
+
+    def _watch(self, stack: contextlib.ExitStack) -> None:
+        for descriptor, call in (
+            (self._listener.fileno(), self._rung),
+            (self._timer.fileno(), self._due),
+        ):
+            self._loop.add_reader(descriptor, call)
+            stack.callback(self._loop.remove_reader, descriptor)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._loop.add_signal_handler(number, self._asked_to_stop)
+        self._loop.add_signal_handler(signal.SIGCHLD, self._reap)
+
+    def _rung(self) -> None:
+        if self._listener.drain():
+            self._wanted.set()
+        if self._listener.again_s is not None:
+            self._scan_in(self._listener.again_s)
+
+    def _due(self) -> None:
+        if self._timer.read():
+            self._wanted.set()
+
+    def _scan_in(self, seconds: float | None) -> None:
+        if self._look_again is not None:
+            self._look_again.cancel()
+        self._look_again = None
+        if seconds is not None:
+            self._look_again = self._loop.call_later(seconds, self._wanted.set)
+
+    def _reap(self) -> None:
+        own = {run.pid for run in self._runs.values() if run.pid is not None}
+        if self._keeper is not None:
+            own.add(self._keeper.pid)
+        reap_orphans(own)
+
+    async def _until_done(self) -> None:
+        while not self._done.is_set():
+            await self._wanted.wait()
+            self._wanted.clear()
+            if not self._done.is_set():
+                await self._scan()
+
+    # Scanning and claiming
+
+    async def _scan(self) -> None:
+        self._listener.hold()
+        scan = await self.writer.write(self._look)
+        self._start(scan.claimed)
+        self._pass_on_wishes(scan.mine)
+        freed, again_s = await self._leases.take_back(
+            scan.foreign, scan.signs, tick_ms=scan.tick_ms
+        )
+        self._timer.set(None if self._stopping else scan.next_wall_ms)
+        self._scan_in(again_s)
+        if freed:
+            self._wanted.set()
+        if self._only is not None and not self._runs and not freed:
+            self._refuse_by_hand(scan)
+
+    def _look(self, tx: Tx) -> Scan:
+        """One transaction: claims, wishes, other workers' runs, and the next moment to look again."""
+        lanes = runs.served_lanes(tx, self._sign.lanes)
+        claimed = [] if self._stopping else self._claims(tx, lanes)
+        running = runs.every_run(tx)
+        held = {run.job.lease for run in self._runs.values()} | {job.lease for job in claimed}
+        return Scan(
+            claimed=claimed,
+            mine=[job for job in running if job.lease in held],
+            foreign=[job for job in running if job.lease not in held],
+            signs=runs.signs(tx),
+            tick_ms=tx.tick_ms,
+            next_wall_ms=runs.next_wall_ms(tx, lanes),
+        )
+
+    def _claims(self, tx: Tx, lanes: list[str]) -> list[Job]:
+        if self._only is not None:
+            return self._claim_by_hand(tx, self._only)
+        return [job for lane in lanes for job in self._claim_all(tx, lane)]
+
+    def _claim_all(self, tx: Tx, lane: str) -> Iterator[Job]:
+        while (job := runs.claim(tx, lane, self.worker)) is not None:
+            yield job
+
+    def _claim_by_hand(self, tx: Tx, job_id: int) -> list[Job]:
+        if self._runs or self._result is not None:
+            return []
+        job = runs.claim_by_hand(tx, job_id, self.worker)
+        return [] if job is None else [job]
+
+    def _refuse_by_hand(self, scan: Scan) -> None:
+        if self._result is None and not scan.claimed:
+            raise WrongState(
+                "queued", f"Job {self._only} cannot start now: its lane has no free slot."
+            )
+
+    def ended(self, tx: Tx, job: Job) -> Job | None:
+        """The next job of the lane, claimed in the transaction that freed the slot."""
+        if self._stopping or self._only is not None:
+            return None
+        return runs.claim(tx, job.lane, self.worker)
+
+    def _start(self, jobs: list[Job]) -> None:
+        for job in jobs:
+            run = Run(job, self, echo=self._only is not None)
+            self._runs[job.lease or ""] = run
+            task = self._loop.create_task(self._live(run))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+            log.info("job %d: %s, attempt %d", job.id, job.name, job.attempt)
+            self._beat_in(self.settings.beat_s)
+
+    async def _live(self, run: Run) -> None:
+        following = None
+        try:
+            following = await run.live()
+        finally:
+            del self._runs[run.job.lease or ""]
+            self._paced.pop(run.job.lease or "", None)
+        if self._only is not None:
+            self._result = run.state
+            self._finish_life()
+        if following is not None:
+            self._start([following])
+        self._wanted.set()
+        if self._stopping and not self._runs:
+            self._finish_life()
+
+    def _pass_on_wishes(self, mine: list[Job]) -> None:
+        for job in mine:
+            if (run := self._runs.get(job.lease or "")) is not None:
+                run.wish(job.wish, job.wish_by or "")
+
+    # Beating
+
+    def moved(self) -> None:
+        """Progress is stored at most once a second, with a beat."""
+        self._beat_in(MOVE_INTERVAL_S)
+
+    def _beat_in(self, seconds: float) -> None:
+        at = self._loop.time() + seconds
+        if self._next_beat is not None:
+            if self._next_beat.when() <= at:
+                return
+            self._next_beat.cancel()
+        self._next_beat = self._loop.call_at(at, self._beat_now)
+
+    def _beat_now(self) -> None:
+        self._next_beat = None
+        if not self._runs:
+            return
+        self._beat_in(self.settings.beat_s)
+        if not self._beating:
+            self._beating = True
+            task = self._loop.create_task(self._beat())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _beat(self) -> None:
+        beating = dict(self._runs)
+        beats = {lease: run.take_beat() for lease, run in beating.items()}
+
+        def beat(tx: Tx) -> dict[int, tuple[Wish | None, str]]:
+            self._keep_pace(tx, beating)
+            return runs.beat(tx, beats.values())
+
+        try:
+            answers = await self.writer.write(beat, durable=False)
+        finally:
+            self._beating = False
+        for lease, run in beating.items():
+            if run.job.id in answers:
+                run.wish(*answers[run.job.id])
+            elif lease in self._runs:
+                run.end_now("lost")
+
+    def _keep_pace(self, tx: Tx, beating: dict[str, Run]) -> None:
+        """Progress at the end of each minute, one row a minute and run."""
+        minute = tx.now_ms // MINUTE_MS * MINUTE_MS
+        for lease, run in beating.items():
+            if run.done is not None and self._paced.get(lease) != minute:
+                self._paced[lease] = minute
+                runs.keep_pace(tx, run.job, minute_ms=minute, done=run.done)
+
+    # Stopping
+
+    def _asked_to_stop(self) -> None:
+        self._stopping += 1
+        if self._stopping == 1:
+            log.info(
+                "stopping: %d running, up to %g s to reach a safe point",
+                len(self._runs),
+                self.settings.grace_s,
+            )
+            for run in self._runs.values():
+                run.interrupt()
+            self._loop.call_later(self.settings.grace_s, self._grace_is_over)
+        else:
+            for run in self._runs.values():
+                run.end_now("interrupt")
+        if not self._runs:
+            self._finish_life()
+
+    def _grace_is_over(self) -> None:
+        for run in self._runs.values():
+            run.end_gently("interrupt")
+
+    def _finish_life(self) -> None:
+        self._done.set()
+        self._wanted.set()
+
+    # The keeper
+
+    def _keep(self) -> None:
+        self._keeper = start_keeper(self.worker)
+        self._loop.add_reader(self._keeper.pidfd, self._keep_again)
+
+    def _keep_again(self) -> None:
+        """A dead keeper is replaced at once."""
+        log.warning("the keeper ended; starting another")
+        self._let_keeper_go()
+        self._keep()
+
+    def _let_keeper_go(self) -> None:
+        if self._keeper is not None:
+            self._loop.remove_reader(self._keeper.pidfd)
+            self._keeper.close()
+            self._keeper = None
