@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 from lineclear import wire
@@ -62,7 +61,7 @@ class SocketLink:
         answers: list[wire.Answer] = []
         self._waiting[re] = (answered, answers)
         try:
-            self.send(replace(question, re=re))
+            self.send(question._replace(re=re))
             answered.wait()
         finally:
             del self._waiting[re]
