@@ -1,7 +1,8 @@
-"""The folder beside the database: what is where. Pure paths, except for ``make`` and the file system's kind."""
+"""The folder beside the database: what is where, and with whose rights."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +36,24 @@ class Files:
 
     def kept(self, job: int, revision: int) -> Path:
         return self.folder / "kept" / f"{job}-{revision}"
+
+    @property
+    def mode(self) -> int:
+        """The database file's rights: what lies beside it has the same."""
+        return self.database.stat().st_mode & 0o777
+
+    def make(self, folder: Path) -> Path:
+        """Make a folder beside the database, open to those who may open the database."""
+        if not folder.is_dir():
+            self.folder.mkdir(exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True)
+            for each in (self.folder, *self._between(folder)):
+                with suppress(PermissionError):  # somebody else's, and as they made it
+                    each.chmod(self.mode | (self.mode & 0o444) >> 2)
+        return folder
+
+    def _between(self, folder: Path) -> list[Path]:
+        return [folder, *(p for p in folder.parents if self.folder in p.parents)]
 
     def log(self, job: int, attempt: int) -> Path:
         return self.folder / "logs" / f"{job}-{attempt}.log"

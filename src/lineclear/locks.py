@@ -10,14 +10,14 @@ import os
 from pathlib import Path
 
 
-def take(path: Path) -> int:
+def take(path: Path, *, mode: int) -> int:
     """Make and hold the lock of this process's life; answers the descriptor to keep open.
 
     The file gets its name only once it is locked, so that nobody can find it free before.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     unnamed = path.with_name(f".{path.name}")
-    descriptor = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    descriptor = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    os.fchmod(descriptor, mode)
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     unnamed.rename(path)
     return descriptor

@@ -73,7 +73,7 @@ class Run:
         """``echo`` shows the job's output on this process's own too, for a run by hand."""
         self.job = job
         self._owner = owner
-        self._log = JobLog(owner.files.log(job.id, job.attempt))
+        self._log = JobLog(owner.files.log(job.id, job.attempt), mode=owner.files.mode)
         self._reader = LogReader(owner.files.log(job.id, job.attempt)) if echo else None
         self._spawned: Spawned | None = None
         self._loop = asyncio.get_running_loop()
@@ -186,11 +186,12 @@ class Run:
         files, job = self._owner.files, self.job
         for older in files.staging(job.id, 0).parent.glob(f"{job.id}-*"):
             shutil.rmtree(older, ignore_errors=True)
-        files.staging(job.id, job.attempt).mkdir(parents=True)
+        files.make(files.staging(job.id, job.attempt))
+        files.make(files.log(job.id, job.attempt).parent)
         kept = files.kept(job.id, job.revision)
         if not kept.exists():
             _wipe_kept(files, job)
-            kept.mkdir(parents=True)
+            files.make(kept)
 
     def _spawn(self) -> Spawned:
         command = [

@@ -122,7 +122,8 @@ class Supervisor:
         """The whole life of this worker."""
         self._loop = asyncio.get_running_loop()
         set_subreaper()
-        lock = locks.take(self.files.lock(self.worker))
+        self.files.make(self.files.workers)
+        lock = locks.take(self.files.lock(self.worker), mode=self.files.mode)
         with contextlib.ExitStack() as stack:
             stack.callback(os.close, lock)
             self._listener = self._store.bell.listen("work")
