@@ -139,7 +139,7 @@ def _show(error: BaseException) -> None:
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_globals is globals():
         trace = trace.tb_next
-    sys.__excepthook__(type(error), error, trace)
+    sys.__excepthook__(type(error), error.with_traceback(trace), trace)
 
 
 def _flush_output() -> None:
