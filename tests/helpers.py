@@ -28,7 +28,7 @@ def wait_until(condition: Callable[[], T], *, timeout_s: float = 10, what: str =
 
 @contextmanager
 def python(
-    code: str, *args: object, env: Mapping[str, str] | None = None, user: int | None = None
+    code: str, *args: object, env: Mapping[str, str] | None = None
 ) -> Iterator[subprocess.Popen[str]]:
     """A real Python process running ``code``, with ``args`` in ``sys.argv[1:]`` and pipes for
     stdin and stdout (text, by line). Killed and reaped at the end of the block."""
@@ -39,7 +39,6 @@ def python(
         text=True,
         bufsize=1,
         env={**os.environ, "PYTHONPATH": str(SOURCES), **(env or {})},
-        user=user,
     )
     try:
         yield process

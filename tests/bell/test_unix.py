@@ -313,8 +313,10 @@ def test_p15_a_life_rope_is_no_ring_until_it_ends(database: Path) -> None:
         other.kill()
         assert listener.wait(10)
         assert listener.again_s == 0.2, "its lock may be freed a moment after its sockets"
-        assert listener.wait(10), "the second scan"
-        assert not listener.wait(0.3)
+        wakes = 1
+        while listener.wait(0.5):
+            wakes += 1
+        assert wakes in {2, 3}, "the second scan; its two ropes may also end one by one"
 
 
 def test_p15_the_end_of_a_listener_that_never_answered_is_heard_too(database: Path) -> None:
