@@ -160,7 +160,7 @@ def _titled(section: _Section) -> tuple[str, list[Block]]:
             names.append(head.text)
     if not names and section.head:
         names = [section.head.text]
-        if blocks and _same(blocks[0].text, section.head.text):
+        if blocks and _plain(blocks[0].text) == _plain(section.head.text):
             blocks.pop(0)
     return clean(". ".join(name.rstrip(" .") for name in names)), blocks
 
@@ -183,9 +183,9 @@ def _paragraphs(blocks: list[Block]) -> tuple[Paragraph, ...]:
 
 def _same(one: str, other: str) -> bool:
     """Whether two titles are the same but for case, dots and a subtitle."""
-    a, b = (re.sub(r"\W+", " ", text.split(", by ")[0]).strip().casefold() for text in (one, other))
-    return (
-        bool(a)
-        and bool(b)
-        and (a == b or (len(a) > 8 and len(b) > 8 and (a.startswith(b) or b.startswith(a))))
-    )
+    a, b = (_plain(text.split(", by ")[0]) for text in (one, other))
+    return a == b or (min(len(a), len(b)) > 8 and (a.startswith(b) or b.startswith(a)))
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\W+", " ", text).strip().casefold()
