@@ -91,6 +91,7 @@ class NewJob:
     run_at_ms: int | None = None
     held_by: str | None = None
     parent: int | None = None
+    ordinal: str | None = None
     by: str = ""
     options: Options = field(default_factory=Options)
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from lineclear import moves
 from lineclear.clock import Clock, SystemClock
@@ -49,6 +49,22 @@ class Undone:
     kind: str
     jobs: tuple[Job, ...]
     at_ms: int
+
+
+class TaskOptions(TypedDict, total=False):
+    """How a task's jobs are run; ``Queue.task`` says what each means."""
+
+    lane: str
+    name: str | None
+    key: str | None
+    title: str | None
+    retries: int
+    retry_delay_s: float
+    timeout_s: float | None
+    memory_mb: int | None
+    nice: int | None
+    unit: str
+    max_interruptions: int
 
 
 class Queue:
@@ -107,24 +123,10 @@ class Queue:
     def task(self, function: Callable[..., Any], /) -> Task: ...
 
     @overload
-    def task(
-        self,
-        *,
-        lane: str = "default",
-        name: str | None = None,
-        key: str | None = None,
-        title: str | None = None,
-        retries: int = 0,
-        retry_delay_s: float = 60.0,
-        timeout_s: float | None = None,
-        memory_mb: int | None = None,
-        nice: int | None = None,
-        unit: str = "",
-        max_interruptions: int = 3,
-    ) -> Callable[[Callable[..., Any]], Task]: ...
+    def task(self, /, **options: Unpack[TaskOptions]) -> Callable[[Callable[..., Any]], Task]: ...
 
     def task(
-        self, function: Callable[..., Any] | None = None, /, **options: Any
+        self, function: Callable[..., Any] | None = None, /, **options: Unpack[TaskOptions]
     ) -> Task | Callable[[Callable[..., Any]], Task]:
         """Register a function as the task for a kind of job.
 
@@ -138,6 +140,7 @@ class Queue:
             memory_mb: megabytes of data one attempt's process may hold.
             nice: added to its process's niceness.
             unit: what its progress counts, such as ``"characters"``.
+            name: what the task is called; the function's name by default.
             max_interruptions: interruptions in a row without a finished step after which it fails.
 
         Raises:

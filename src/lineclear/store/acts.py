@@ -30,6 +30,9 @@ def submit(tx: Tx, new: NewJob) -> tuple[Job, bool]:
     """The job, and whether it is new: a live job with that key is answered instead of a second one."""
     tx.all("lane_add", lane=new.lane)
     if new.parent is not None:
+        known = one(tx, "job_of_parent", parent=new.parent, ordinal=new.ordinal)
+        if known is not None:
+            return read_job(known), False
         _refuse_child(job_of(tx, new.parent))
     held = one(tx, "job_of_key", lane=new.lane, key=new.key)
     if held is not None:
@@ -55,6 +58,7 @@ def submit(tx: Tx, new: NewJob) -> tuple[Job, bool]:
         held_ms=tx.now_ms if new.held_by else None,
         held_by=new.held_by,
         parent=new.parent,
+        ordinal=new.ordinal,
         now_ms=tx.now_ms,
         by=new.by,
         unit=new.options.unit,

@@ -170,14 +170,11 @@ class SqliteStore:
         rope = self.bell.take(rooms)
         try:
             connection.execute("COMMIT")
-        except BaseException:
-            rope.drop()
-            raise
-        try:
             rope.after_commit()
             if durable:
                 self._sync_log()
         finally:
+            # Also after a failure: it may have been committed, and a ring too many is harmless.
             rope.let_go()
 
     @contextmanager

@@ -75,9 +75,9 @@ WHERE seq > :after ORDER BY seq DESC LIMIT :limit
 
 -- name: job_add
 INSERT INTO job (lane, task, app, args, key, title, state, priority, position, run_at_ms, held_ms, held_by,
-                 parent, submitted_ms, submitted_by, unit, options)
+                 parent, ordinal, submitted_ms, submitted_by, unit, options)
 VALUES (:lane, :task, :app, :args, :key, :title, 'queued', :priority, :position, :run_at_ms, :held_ms, :held_by,
-        :parent, :now_ms, :by, :unit, :options)
+        :parent, :ordinal, :now_ms, :by, :unit, :options)
 RETURNING id
 
 -- name: job_get
@@ -89,6 +89,9 @@ SELECT {brief} FROM job WHERE id = :id {lock}
 -- name: job_of_key
 SELECT {brief} FROM job
 WHERE lane = :lane AND key = :key AND key IS NOT NULL AND state IN ('queued', 'running')
+
+-- name: job_of_parent
+SELECT {brief} FROM job WHERE parent = :parent AND ordinal = :ordinal AND parent IS NOT NULL
 
 -- name: job_last
 SELECT max(id) AS id FROM job

@@ -353,7 +353,8 @@ class Run:
     async def _submit(self, asked: wire.Submit) -> wire.Answer:
         new = NewJob(
             task=asked.task, lane=asked.lane, args=asked.args, app=asked.app, key=asked.key,
-            title=asked.title, parent=self.job.id, by=f"job {self.job.id}", options=asked.options,
+            title=asked.title, parent=self.job.id, ordinal=f"{self.job.revision}/{asked.ordinal}",
+            by=f"job {self.job.id}", options=asked.options,
         )  # fmt: skip
         try:
             job, _ = await self._owner.writer.write(lambda tx: acts.submit(tx, new))

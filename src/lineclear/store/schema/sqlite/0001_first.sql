@@ -61,6 +61,7 @@ CREATE TABLE job (
   error         TEXT,
   cause         TEXT,
   parent        INTEGER,
+  ordinal       TEXT,
   submitted_ms  INTEGER NOT NULL,
   submitted_by  TEXT NOT NULL,
   started_ms    INTEGER,
@@ -86,7 +87,8 @@ CREATE INDEX job_held ON job (lane, priority DESC, position) WHERE state = 'queu
 CREATE INDEX job_due ON job (lane, run_at_ms) WHERE state = 'queued' AND run_at_ms IS NOT NULL;
 CREATE INDEX job_forced ON job (lane, forced_ms) WHERE state = 'queued' AND forced_ms IS NOT NULL;
 CREATE INDEX job_ended ON job (ended_ms, id) WHERE ended_ms IS NOT NULL;
-CREATE INDEX job_parent ON job (parent) WHERE parent IS NOT NULL;
+-- What a run submitted, by its place in the run: a resumed parent finds its children again, ended ones too.
+CREATE UNIQUE INDEX job_parent ON job (parent, ordinal) WHERE parent IS NOT NULL;
 
 CREATE TABLE step (
   job         INTEGER NOT NULL,
