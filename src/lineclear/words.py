@@ -24,7 +24,7 @@ from lineclear.figures import (
     printable,
     span,
 )
-from lineclear.job import Job, Lane, State, Wish
+from lineclear.job import Event, Job, Lane, State, Wish
 from lineclear.looks import Look, Reason
 
 EMPTY: Final = "Nothing is running and nothing waits."
@@ -285,7 +285,8 @@ def headline(
     waiting = sum(lane.waiting for lane in lanes)
     silent = sum(each in TROUBLE for each in running)
     told = [f"{silent} not responding."] if silent else []
-    told += [unserved(lane, now_ms=now_ms) for lane in lanes if lane.waiting and not lane.workers]
+    alone = [lane for lane in lanes if lane.waiting and not lane.workers]
+    told += [unserved(*alone, now_ms=now_ms)] if alone else []
     told += paused(lanes, now_ms=now_ms, me=me)
     if not running and not waiting:
         return " ".join([*told, EMPTY])
@@ -311,12 +312,12 @@ def _through(forecast: Forecast, now_ms: int) -> str:
     return f"done {clock(low, now_ms=now_ms)}–{clock(high, now_ms=now_ms)}"
 
 
-def unserved(lane: Lane, *, now_ms: int) -> str:
+def unserved(*lanes: Lane, now_ms: int) -> str:
     """``Nobody serves lane render. Last seen 03:10.``"""
-    seen = "No worker ever has."
-    if lane.last_served_ms is not None:
-        seen = f"Last seen {clock(lane.last_served_ms, now_ms=now_ms)}."
-    return f"Nobody serves lane {printable(lane.name)}. {seen}"
+    last_ms = max((lane.last_served_ms or 0 for lane in lanes), default=0)
+    seen = f"Last seen {clock(last_ms, now_ms=now_ms)}." if last_ms else "No worker ever has."
+    names = " and ".join(printable(lane.name) for lane in lanes)
+    return f"Nobody serves lane{'s' if len(lanes) > 1 else ''} {names}. {seen}"
 
 
 def paused(lanes: Sequence[Lane], *, now_ms: int, me: str = "") -> list[str]:
@@ -333,3 +334,40 @@ def paused(lanes: Sequence[Lane], *, now_ms: int, me: str = "") -> list[str]:
             until = f", until {clock(ends, now_ms=now_ms)}" if ends is not None else ""
             told.append(f"{what} by {who(pause.by, me)} at {since}{why}{until}.")
     return told
+
+
+HAPPENED: Final[Mapping[str, str]] = {
+    "added": "added by {by}",
+    "claimed": "started, try {attempt}",
+    "held": "paused by {by}",
+    "released": "resumed by {by}",
+    "removed": "removed by {by}",
+    "restored": "put back by {by}",
+    "forced": "started now by {by}",
+    "moved": "moved by {by}",
+    "retried": "added again by {by}",
+    "asked again": "added again by {by} while it was being stopped",
+    "hidden": "cleared from the lists by {by}",
+    "shown again": "back in the lists by {by}",
+    "back in line": "back in line",
+    "to retry": "failed, waits to retry",
+}
+"""What an event says; ``asked`` and ``ended`` depend on more."""
+
+ASKED: Final[Mapping[str, str]] = {"cancel": "stop", "kill": "stop now", "requeue": "stop now"}
+
+
+def happened(event: Event, *, now_ms: int, me: str = "") -> str:
+    """One line of a job's journal, without its time."""
+    by, detail = who(event.by, me), event.detail
+    match event.kind:
+        case "asked":
+            told = f"asked to {ASKED.get(str(detail.get('wish')), 'stop')} by {by}"
+        case "ended":
+            told = f"ended: {printable(str(detail.get('state')))}"
+        case kind:
+            told = HAPPENED.get(kind, printable(kind)).format(by=by, attempt=event.attempt)
+    if isinstance(again_ms := detail.get("again_ms"), int):
+        told += f" at {clock(again_ms, now_ms=now_ms)}"
+    because = plain(str(detail.get("why") or detail.get("error") or ""))
+    return f"{told} ({because})" if because else told

@@ -1,0 +1,208 @@
+"""The live view of ``watch`` on a terminal: sentence, running with bars, waiting, last ended, keys.
+
+Uses Rich to draw and nothing to poll: it sleeps until the bell rings or a key comes.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import termios
+import time
+import tty
+from collections.abc import Callable
+
+from rich.console import Console, Group
+from rich.live import Live as Screen
+from rich.text import Text
+
+from lineclear import words
+from lineclear.cli import table, view
+from lineclear.cli.armed import Armed, press, still
+from lineclear.cli.watch import LOOK_AGAIN_S, SHORTEST_S
+from lineclear.errors import LineClearError, StoreError
+from lineclear.figures import printable
+from lineclear.job import State
+from lineclear.queue import Queue
+from lineclear.worker.logreader import read_lines
+
+STYLES = {"muted": "dim", "accent": "cyan", "ok": "green", "warn": "yellow", "bad": "red"}
+KEYS = (
+    "j k select · p pause/resume · s stop · r retry · x remove · [ ] move · u undo · l log · q quit"
+)
+BAR = 24
+
+
+class Live:
+    """One live view: what is selected, what is armed, what was said last."""
+
+    def __init__(self, queue: Queue, ids: list[int], *, lane: str | None, color: bool) -> None:
+        self.queue, self.ids, self.lane = queue, ids, lane
+        self.console = Console(no_color=not color, highlight=False)
+        self.seen: view.Picture | None = None
+        self.rows: list[view.Row] = []
+        self.selected: int | None = None
+        self.armed: Armed | None = None
+        self.message = ""
+        self.log_of: int | None = ids[0] if len(ids) == 1 else None
+
+    def run(self) -> None:
+        """Until ``q``, Ctrl-C, or the end of the jobs named."""
+        keyboard = sys.stdin.fileno()
+        before = termios.tcgetattr(keyboard)
+        try:
+            tty.setcbreak(keyboard)
+            with (
+                self.queue.changes() as listener,
+                Screen(console=self.console, screen=True, auto_refresh=False) as screen,
+            ):
+                while True:
+                    self._look()
+                    screen.update(self._frame(), refresh=True)
+                    if self.ids and all(row.job.ended for row in self.rows):
+                        return
+                    drawn_s = time.monotonic()
+                    busy = self.seen is not None and bool(self.seen.running)
+                    timeout = 6.0 if self.armed else LOOK_AGAIN_S if busy else None
+                    ready, _, _ = select.select([keyboard, listener], [], [], timeout)
+                    if keyboard in ready:
+                        if not self._key(os.read(keyboard, 16).decode(errors="replace")):
+                            return
+                    elif listener in ready:
+                        # What rings again meanwhile is seen in the same look.
+                        time.sleep(max(0.0, SHORTEST_S - (time.monotonic() - drawn_s)))
+                        listener.drain()
+        finally:
+            termios.tcsetattr(keyboard, termios.TCSADRAIN, before)
+
+    def _look(self) -> None:
+        try:
+            if self.ids:
+                get = view.Gatherer(self.queue)
+                self.rows = [get.row(self.queue.get(job_id)) for job_id in self.ids]
+            else:
+                self.seen = view.picture(self.queue, lane=self.lane)
+                self.rows = [*self.seen.running, *self.seen.waiting, *self.seen.ended]
+        except StoreError as error:
+            self.message = f"What you see is from before: {error}"
+            return
+        states = {row.job.id: str(row.job.state) for row in self.rows}
+        self.armed = still(self.armed, states, now_s=time.monotonic())
+        if self.selected not in states:
+            self.selected = self.rows[0].job.id if self.rows else None
+
+    # Drawing
+
+    def _frame(self) -> Group:
+        width, height = self.console.size
+        drawn = table.Table(self.rows, width=width - 2, color=False)
+        lines: list[Text] = []
+        if self.ids or self.seen is None:
+            lists = [("", self.rows)]
+        else:
+            lines.append(Text(self.seen.headline, style="bold"))
+            lists = table.sections(self.seen)
+        for heading, rows in lists:
+            lines += [Text(""), Text(heading, style="bold")] if heading else []
+            for row in rows:
+                lines += self._lines(row, drawn, width)
+        lines += self._log(max(0, height - len(lines) - 3))
+        del lines[max(1, height - 2) :]
+        foot = self.message or table.cut(KEYS, width)
+        return Group(*lines, Text(""), Text(foot, style="dim", no_wrap=True))
+
+    def _lines(self, row: view.Row, drawn: table.Table, width: int) -> list[Text]:
+        mark = "> " if row.job.id == self.selected else "  "
+        head, word, tail = drawn.line(row)
+        if self.armed is not None and self.armed.job_id == row.job.id:
+            tail = f" · {self._stakes(row)}"
+        text = Text.assemble(mark, head, (word, STYLES[words.WORDS[row.seen][2]]), tail)
+        text.no_wrap, text.overflow = True, "ellipsis"
+        part = words.share(row.job)
+        if row.job.state is not State.RUNNING or part is None or width < table.NARROW:
+            return [text]
+        full = int(part * BAR)
+        bar = Text.assemble("    ", ("█" * full, "cyan"), ("░" * (BAR - full), "dim"))
+        bar.append(f" {printable(row.job.note)}")
+        bar.no_wrap, bar.overflow = True, "ellipsis"
+        return [text, bar]
+
+    def _stakes(self, row: view.Row) -> str:
+        kept = sum(step.weight for step in self.queue.steps(row.job.id))
+        stakes = words.at_stake(row.job, kept=kept, now_ms=self.queue.now_ms()) if kept else ""
+        return f"Press again to stop. {stakes}".rstrip()
+
+    def _log(self, room: int) -> list[Text]:
+        row = next((row for row in self.rows if row.job.id == self.log_of), None)
+        if row is None or not row.job.attempt or room < 3:
+            return []
+        path = self.queue.log_path(row.job.id, row.job.attempt)
+        tail = [printable(line.text) for line in read_lines(path, last=min(room - 2, 15))]
+        texts = [Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in tail]
+        return [Text(""), Text(f"Log of {row.job.id}", style="bold"), *texts]
+
+    # Keys
+
+    def _key(self, key: str) -> bool:
+        """Do what a key says; false ends the view."""
+        self.message = ""
+        if key in ("q", "\x04"):
+            return False
+        if key == "\x1b":
+            self.armed = None
+        elif key in ("j", "k") and self.rows:
+            self._select(1 if key == "j" else -1)
+        elif key == "?":
+            self.message = f"{KEYS} · Esc disarm. s counts when pressed twice."
+        elif key == "u":
+            self._do(self._undo)
+        else:
+            row = next((row for row in self.rows if row.job.id == self.selected), None)
+            if row is not None:
+                self._act(key, row)
+        return True
+
+    def _select(self, by: int) -> None:
+        ids = [row.job.id for row in self.rows]
+        at = ids.index(self.selected) if self.selected in ids else 0
+        self.selected = ids[max(0, min(len(ids) - 1, at + by))]
+        self.armed = None
+
+    def _act(self, key: str, row: view.Row) -> None:
+        job, queue = row.job, self.queue
+        if key == "s":
+            self._stop(row)
+            return
+        self.armed = None
+        if key == "l":
+            self.log_of = None if self.log_of == job.id else job.id
+        elif key == "p":
+            self._do(lambda: (queue.release if job.held_ms is not None else queue.hold)(job.id))
+        elif key == "r":
+            self._do(lambda: queue.retry(job.id))
+        elif key == "x":
+            self._do(lambda: queue.remove(job.id), "Removed. Back with u.")
+        elif key in ("[", "]"):
+            self._do(lambda: queue.move(job.id, "up" if key == "[" else "down"))
+
+    def _stop(self, row: view.Row) -> None:
+        now_s = time.monotonic()
+        if row.job.ended:
+            self.message = "It has ended already."
+            return
+        state = str(row.job.state)
+        what, self.armed = press(self.armed, "stop", job_id=row.job.id, state=state, now_s=now_s)
+        if what == "go":
+            self._do(lambda: self.queue.cancel(row.job.id, if_state=row.job.state))
+
+    def _undo(self) -> None:
+        done = self.queue.undo()
+        self.message = "Undone." if done else "There is nothing to undo."
+
+    def _do(self, act: Callable[[], object], said: str = "") -> None:
+        try:
+            act()
+            self.message = self.message or said
+        except LineClearError as error:
+            self.message = printable(str(error))
