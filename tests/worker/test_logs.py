@@ -210,6 +210,24 @@ def test_a_reader_follows_over_every_change_of_halves(path: Path) -> None:
     assert seen == [str(number) for number in range(200)]
 
 
+def test_what_is_written_just_before_the_halves_change_is_read(path: Path) -> None:
+    log = JobLog(path, limit_bytes=300)
+
+    class Overtaken(LogReader):
+        """Between its look for more lines and its look for a new half, the halves change."""
+
+        def _next(self) -> Path | None:
+            if self._descriptor >= 0 and not path.with_name(path.name + ".1").exists():
+                log.feed("o", b"2\n" + b"3" * 290 + b"\n")
+            return super()._next()
+
+    log.feed("o", b"1\n")
+    with Overtaken(path) as reader:
+        seen = [line.text[0] for lines in iter(reader.read_new, []) for line in lines]
+    log.close()
+    assert seen == ["1", "2", "3"]
+
+
 def test_a_reader_that_was_away_too_long_goes_on_with_what_is_kept(path: Path) -> None:
     log = JobLog(path, limit_bytes=300)
     with LogReader(path) as reader:

@@ -13,6 +13,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -152,6 +153,19 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
         spawn(["true"], env={}, mark="w.1.1", cwd=tmp_path / "gone")
 
 
+def test_a_process_that_cannot_be_held_on_to_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, children = open_descriptors(), linux.children()
+
+    def refuse(pid: int) -> int:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(os, "pidfd_open", refuse)
+    with pytest.raises(NotStarted):
+        spawn(["sleep", "1000"], env={}, mark="w.1.1")
+    assert open_descriptors() == before
+    assert linux.children() == children
+
+
 def test_each_place_where_descriptors_run_out_leaves_nothing() -> None:
     before, children = open_descriptors(), linux.children()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -213,6 +227,17 @@ def test_case_i2_a_program_with_an_empty_environment_is_ended_while_it_can_be_to
     assert all(map(is_over, tree))
 
 
+def test_case_i2_a_program_left_in_the_session_of_an_ended_child_is_ended(start: Start) -> None:
+    child = start("sh", "-c", "env -i sleep 1000 & echo $!")
+    left = name(int(line_of(child)))
+    assert processes.has_ended(child.pidfd, timeout_s=20)
+    program = Path(f"/proc/{left[0]}/cmdline")
+    wait_until(lambda: program.read_bytes().startswith(b"sleep"), what="exec")
+    assert kill_tree(child.pid, child.start, child.mark)
+    assert is_over(left)
+    assert child.reap() == Exit(code=0)
+
+
 def test_case_i3_a_process_of_another_start_time_is_never_signalled(start: Start) -> None:
     child = start("sh", "-c", "sleep 1000 & echo; wait")
     line_of(child)
@@ -224,6 +249,18 @@ def test_case_i3_a_process_of_another_start_time_is_never_signalled(start: Start
         assert not processes.terminate_group(child.pid, wrong, signal.SIGKILL)
     assert len(tree) == 2
     assert not any(map(is_over, tree))
+
+
+def test_case_i3_a_pid_that_passed_to_another_since_the_look_is_not_signalled(
+    start: Start,
+) -> None:
+    child = start("sleep", "1000")
+    seen = linux.look(child.pid)
+    assert seen is not None
+    processes._end([replace(seen, start=seen.start + 1)], until=time.monotonic())
+    assert not processes.has_ended(child.pidfd, timeout_s=0.1)
+    processes._end([seen], until=time.monotonic() + 20)
+    assert ended(child) == Exit(signal=9)
 
 
 def test_case_i3_of_a_recorded_process_that_is_gone_only_marked_ones_are_ended(

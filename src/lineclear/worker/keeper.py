@@ -38,26 +38,34 @@ def all_pids() -> list[int]:
         return []
 
 
-def carries(pid: int, prefix: str) -> bool:
-    """Whether the process was started with this mark, or with one that goes on behind a dot.
+def read_proc(name: str) -> bytes:
+    """A file under ``/proc``, empty where it is gone or may not be read.
 
-    False for a zombie, for one that is gone and for one that may not be read. Raises OSError only
-    where no descriptor is free: then nothing is known.
+    Raises OSError only where no descriptor is free: then nothing is known.
     """
     try:
-        descriptor = os.open(f"/proc/{pid}/environ", os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(f"/proc/{name}", os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
         if error.errno in _DESCRIPTORS_USED_UP:
             raise
-        return False
-    environment = b""
+        return b""
+    text = b""
     try:
         while block := os.read(descriptor, 65536):
-            environment += block
+            text += block
     except OSError:
-        return False
+        return b""
     finally:
         os.close(descriptor)
+    return text
+
+
+def carries(pid: int, prefix: str) -> bool:
+    """Whether the process was started with this mark, or with one that goes on behind a dot.
+
+    False for a zombie, for one that is gone and for one that may not be read.
+    """
+    environment = read_proc(f"{pid}/environ")
     mark = f"{MARK}={prefix}".encode()
     if mark not in environment:
         return False

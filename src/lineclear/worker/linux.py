@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from lineclear.worker.keeper import all_pids, carries
+from lineclear.worker.keeper import all_pids, carries, read_proc
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -36,9 +36,8 @@ class Process:
 
 def look(pid: int) -> Process | None:
     """That process, or ``None``. Raises OSError only where no descriptor is free to look."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
-    except (FileNotFoundError, ProcessLookupError, PermissionError, NotADirectoryError):
+    stat = read_proc(f"{pid}/stat")
+    if not stat:
         return None
     # The name stands in parentheses and may hold blanks and parentheses: what follows the last one
     # is plain.
