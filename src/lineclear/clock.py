@@ -1,7 +1,8 @@
 """The one clock seam: wall time for people, the lease clock for leases. Tests pass their own.
 
-The lease clock on SQLite is the machine's monotonic clock: the same for every process since boot, and neither a set
-clock nor a sleep ages a lease. Two ticks may be compared only where ``ClockId`` is equal.
+The lease clock on SQLite is the machine's monotonic clock: the same for every process since boot,
+and neither a set clock nor a sleep ages a lease. Two ticks may be compared only where the
+clock of both ``Place``s is the same.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class SystemClock:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a process lives: ticks compare only where boot and time namespace agree, pids where all three do."""
+    """Where a process lives: ticks compare only where boot and time namespace agree, pids where all
+    three do.
+    """
 
     boot: str
     time_ns: str
@@ -47,7 +50,9 @@ class Place:
 
 @cache
 def here() -> Place:
-    """This process's place; empty strings where the system does not say (then nothing is ever compared)."""
+    """This process's place; empty strings where the system does not say (then nothing is ever
+    compared).
+    """
     boot = _read(Path("/proc/sys/kernel/random/boot_id"))
     return Place(boot, _link(Path("/proc/self/ns/time")), _link(Path("/proc/self/ns/pid")))
 

@@ -1,7 +1,9 @@
-"""The data everything else speaks of. Frozen, no behaviour beyond reading itself; imports nothing of ours.
+"""The data everything else speaks of. Frozen, no behaviour beyond reading itself; imports nothing
+of ours.
 
-Times ending in ``_ms`` are wall-clock milliseconds since 1970 (for people). Fields ending in ``_tick`` are
-milliseconds of the lease clock (see clock.py) and are compared only on the machine that wrote them.
+Times ending in ``_ms`` are wall-clock milliseconds since 1970 (for people). Fields ending in
+``_tick`` are milliseconds of the lease clock (see clock.py) and are compared only on the machine
+that wrote them.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ class Wish(StrEnum):
 
 
 class Cause(StrEnum):
-    """How a job ended, or how its last attempt did. ``error`` carries the sentence with the particulars."""
+    """How a job ended, or how its last attempt did. ``error`` carries the sentence with the
+    particulars.
+    """
 
     RETURNED = "returned"
     RAISED = "raised"
@@ -63,7 +67,9 @@ RunsIn = Literal["own", "host"]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a task wants its jobs to be run. Travels with the job, since the supervisor never loads the task."""
+    """How a task wants its jobs to be run. Travels with the job, since the supervisor never loads
+    the task.
+    """
 
     retries: int = 0
     retry_delay_s: float = 60.0
@@ -100,8 +106,8 @@ class NewJob:
 class Job:
     """One job as it was when it was read.
 
-    ``beat_age_ms``, ``moved_age_ms`` and ``worker_alive`` are computed at that moment and stored nowhere; each is
-    ``None`` where it cannot be known.
+    ``beat_age_ms``, ``moved_age_ms`` and ``worker_alive`` are computed at that moment and stored
+    nowhere; each is ``None`` where it cannot be known.
     """
 
     id: int
@@ -171,7 +177,9 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """One reason why a lane is paused. A lane may have several; each source sets and clears its own."""
+    """One reason why a lane is paused. A lane may have several; each source sets and clears its
+    own.
+    """
 
     source: str
     by: str
@@ -182,7 +190,9 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One lane as it was when it was read. Counts stop at ``COUNT_LIMIT``: a look must not grow with the backlog."""
+    """One lane as it was when it was read. Counts stop at ``COUNT_LIMIT``: a look must not grow
+    with the backlog.
+    """
 
     name: str
     concurrency: int
@@ -226,7 +236,9 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """One life of a worker process. ``alive`` is computed when it is read; ``None`` where it cannot be known."""
+    """One life of a worker process. ``alive`` is computed when it is read; ``None`` where it cannot
+    be known.
+    """
 
     id: str
     host: str
@@ -241,8 +253,9 @@ class Worker:
 class Ending:
     """What the one who waited for a run's process knows of its end.
 
-    ``why`` says what ended it: ``itself``, or one of the reasons for which this worker ended it (``lost``: another
-    worker's run was taken back). ``sentence`` says more where the code or signal does not.
+    ``why`` says what ended it: ``itself``, or one of the reasons for which this worker ended it
+    (``lost``: another worker's run was taken back). ``sentence`` says more where the code or signal
+    does not.
     """
 
     why: Literal["itself", "interrupt", "wish", "timeout", "not started", "lost"] = "itself"

@@ -1,6 +1,8 @@
-"""Worker locks: a file lock that the kernel frees at death. Held means alive, whatever any clock says.
+"""Worker locks: a file lock that the kernel frees at death. Held means alive, whatever any clock
+says.
 
-Only the worker itself makes its file. Who probes never creates one, and a missing file proves nothing.
+Only the worker itself makes its file. Who probes never creates one, and a missing file proves
+nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What people see of a job beyond its stored state, computed when they look and stored nowhere. Pure.
+"""What people see of a job beyond its stored state, computed when they look and stored nowhere.
+Pure.
 
 Two facts are kept apart: *alive* (the worker beats for it) and *moving* (the work itself advances).
 """
@@ -97,9 +98,11 @@ def quiet(job: Job) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One reason why a waiting job does not run now. ``kind`` names it, the rest are its particulars.
+    """One reason why a waiting job does not run now. ``kind`` names it, the rest are its
+    particulars.
 
-    Kinds: ``held``, ``due``, ``retry``, ``no worker``, ``paused``, ``slots``, ``delay``, ``behind``, ``next``.
+    Kinds: ``held``, ``due``, ``retry``, ``no worker``, ``paused``, ``slots``, ``delay``,
+    ``behind``, ``next``.
     """
 
     kind: str
@@ -113,7 +116,9 @@ class Reason:
 def why_waiting(
     job: Job, lane: Lane, *, running: tuple[int, ...], place: int | None, now_ms: int
 ) -> tuple[Reason, ...]:
-    """Every reason that holds a waiting job back, the weightiest first; empty for one that does not wait."""
+    """Every reason that holds a waiting job back, the weightiest first; empty for one that does not
+    wait.
+    """
     if job.state is not State.QUEUED:
         return ()
     reasons = []
@@ -141,7 +146,9 @@ def why_waiting(
 
 
 def next_start_ms(last_end_ms: int | None, delay_ms: int, *, now_ms: int) -> int:
-    """When the lane's delay allows the next start. An end in the future (a clock set back) counts as now."""
+    """When the lane's delay allows the next start. An end in the future (a clock set back) counts
+    as now.
+    """
     if last_end_ms is None or delay_ms == 0:
         return 0
     return min(last_end_ms, now_ms) + delay_ms

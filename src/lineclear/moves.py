@@ -6,8 +6,9 @@
                             │                    │ superseded, retries    │
                             └────────────────────┘◄───────── retry ───────┘
 
-Each function takes a job as it is and answers a ``Move``: the columns to set and the event to write. A store executes
-moves inside one transaction and never invents one. What does not fit raises ``WrongState``.
+Each function takes a job as it is and answers a ``Move``: the columns to set and the event to
+write. A store executes moves inside one transaction and never invents one. What does not fit raises
+``WrongState``.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ NO_RUN: Columns = {
     "wish_ms": None,
     "forced_ms": None,
 }
-"""What a job that is not running carries of a run: nothing. Wishes and force are cleared by every end."""
+"""What a job that is not running carries of a run: nothing. Wishes and force are cleared by every
+end.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +132,18 @@ def cancel(job: Job, *, by: str, now_ms: int, why: str = "") -> Move | None:
 
 
 def kill(job: Job, *, by: str, now_ms: int, why: str = "") -> Move | None:
-    """Running: its process group is ended now and the job ends as cancelled. Waiting: the same as cancel."""
+    """Running: its process group is ended now and the job ends as cancelled. Waiting: the same as
+    cancel.
+    """
     if job.state is State.QUEUED:
         return _cancelled(job, Cause.ASKED, by=by, now_ms=now_ms, why=why)
     return wish(job, Wish.KILL, by=by, now_ms=now_ms, why=why)
 
 
 def wish(job: Job, want: Wish, *, by: str, now_ms: int, why: str = "") -> Move | None:
-    """Ask something of a running job. Wishes only rise; once the outcome is set none changes it (answers ``None``)."""
+    """Ask something of a running job. Wishes only rise; once the outcome is set none changes it
+    (answers ``None``).
+    """
     _expect(job, State.RUNNING, "stopped")
     if job.outcome is not None or WISH_RANK[job.wish] >= WISH_RANK[want]:
         return None
@@ -240,7 +247,9 @@ NEVER_RETRIED = frozenset({Cause.INTERRUPTED, Cause.WORKER_LOST})
 
 
 def judge(job: Job, ending: Ending) -> Verdict:
-    """What an attempt's end was: the task's own word first, then what was asked, then what the process showed."""
+    """What an attempt's end was: the task's own word first, then what was asked, then what the
+    process showed.
+    """
     outcome = read_outcome(job.outcome)
     if outcome is not None and outcome.kind == "done":
         return Verdict(State.DONE, Cause.RETURNED, result=outcome.result)

@@ -21,10 +21,10 @@ from lineclear import moves
 from lineclear.clock import Clock, SystemClock
 from lineclear.errors import BadInput, UnknownTask
 from lineclear.files import Files
-from lineclear.job import ENDED, Event, Job, Lane, NewJob, State, Step, Worker
+from lineclear.job import Event, Job, Lane, NewJob, State, Step, Worker
 from lineclear.looks import Reason, why_waiting
 from lineclear.settings import database_path
-from lineclear.tasks import Task, check_name, make_task, register, refuse_while_loading
+from lineclear.tasks import Task, check_name, make_task, refuse_while_loading, register
 
 if TYPE_CHECKING:
     from lineclear.bell import Listener

@@ -1,4 +1,6 @@
-"""What can be set for a worker, each with its reason. From the environment; the command line may override."""
+"""What can be set for a worker, each with its reason. From the environment; the command line may
+override.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ class Settings:
     beat_s: float = 10.0
     """How often leases are renewed."""
     lease_s: float = 60.0
-    """How long a worker that still holds its lock may be without a beat before its runs are taken over."""
+    """How long a worker that still holds its lock may be without a beat before its runs are taken
+    over.
+    """
     grace_s: float = 60.0
     """How long jobs have to reach a safe point when the worker stops."""
     kill_s: float = 10.0

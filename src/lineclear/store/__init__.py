@@ -1,4 +1,6 @@
-"""Where jobs are kept. ``open_store`` is the only door; ``acts``, ``runs`` and ``reads`` are what one can do inside."""
+"""Where jobs are kept. ``open_store`` is the only door; ``acts``, ``runs`` and ``reads`` are what
+one can do inside.
+"""
 
 from __future__ import annotations
 

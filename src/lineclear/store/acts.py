@@ -1,6 +1,8 @@
-"""What people do with jobs and lanes. Called by queue.py, and by the supervisor for jobs that submit jobs.
+"""What people do with jobs and lanes. Called by queue.py, and by the supervisor for jobs that
+submit jobs.
 
-Each act is one transaction: it reads, lets ``moves`` decide, writes the change with its event, and rings.
+Each act is one transaction: it reads, lets ``moves`` decide, writes the change with its event, and
+rings.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ GAP = 1024
 UNDO_MS = 7 * 24 * 3600 * 1000
 
 To = str | int | tuple[str, int]
-"""Where to move: ``top``, ``bottom``, ``up``, ``down``, a place from 1, ``("before", id)`` or ``("after", id)``."""
+"""Where to move: ``top``, ``bottom``, ``up``, ``down``, a place from 1, ``("before", id)`` or
+``("after", id)``.
+"""
 
 
 def submit(tx: Tx, new: NewJob) -> tuple[Job, bool]:
@@ -178,7 +182,9 @@ def _beside(tx: Tx, job: Job, other_id: int, *, after: bool) -> tuple[int, int] 
 
 
 def _between(tx: Tx, job: Job, other: Job, *, after: bool) -> int | None:
-    """A free position directly before or after ``other``; ``None`` when there is no room between it and its neighbour."""
+    """A free position directly before or after ``other``; ``None`` when there is no room between it
+    and its neighbour.
+    """
     name = "job_next_position" if after else "job_previous_position"
     row = one(tx, name, lane=job.lane, priority=other.priority, position=other.position, but=job.id)
     far = None if row is None else row["position"]
@@ -272,7 +278,8 @@ def remember(tx: Tx, kind: str, before: Iterable[Job], *, by: str) -> None:
 
 
 def undo(tx: Tx, *, by: str) -> tuple[str, list[Job], int] | None:
-    """Take back the last removal, clear or move of the last seven days: what it was, the jobs as they are, when.
+    """Take back the last removal, clear or move of the last seven days: what it was, the jobs as
+    they are, when.
 
     A job that has changed since in a way that cannot be taken back is left as it is.
     """
@@ -373,7 +380,9 @@ MOST_SLOTS = 1000
 
 
 def stop_now(tx: Tx, lane: str, *, by: str, why: str) -> list[Job]:
-    """Pause the lane and put what runs back in line at once. With nothing running it changes nothing."""
+    """Pause the lane and put what runs back in line at once. With nothing running it changes
+    nothing.
+    """
     running = [read_job(row) for row in tx.all("job_running", lane=lane)]
     asked = []
     for job in running:

@@ -1,6 +1,7 @@
 """What every store is: transactions with named statements, the journal, and a ring for each commit.
 
-Called by ``acts``, ``runs`` and ``reads``, which hold everything that can be done and are the same for every engine.
+Called by ``acts``, ``runs`` and ``reads``, which hold everything that can be done and are the same
+for every engine.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ class Store(Protocol):
         """A reading transaction, one snapshot. Never hold it open across a wait."""
 
     def is_trouble(self, error: Exception) -> bool:
-        """Whether this is the database being locked, full or gone, so that trying again makes sense."""
+        """Whether this is the database being locked, full or gone, so that trying again makes
+        sense.
+        """
 
     def check(self) -> list[str]:
         """What is wrong with the database's contents, a sentence each; empty when nothing is."""

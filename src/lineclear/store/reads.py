@@ -28,7 +28,9 @@ def running(tx: Tx, lane: str | None) -> list[Job]:
 
 
 def waiting(tx: Tx, lane: str, limit: int) -> list[Job]:
-    """In order: the line with the held at the places they keep, then what is due later, soonest first."""
+    """In order: the line with the held at the places they keep, then what is due later, soonest
+    first.
+    """
     line = [read_job(row) for row in tx.all("job_line", lane=lane, limit=limit)]
     held = [read_job(row) for row in tx.all("job_held", lane=lane, limit=limit)]
     later = [read_job(row) for row in tx.all("job_later", lane=lane, limit=limit)]

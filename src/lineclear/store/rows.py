@@ -1,4 +1,6 @@
-"""Rows into data. One row that cannot be decoded never harms another: what is unreadable becomes unknown."""
+"""Rows into data. One row that cannot be decoded never harms another: what is unreadable becomes
+unknown.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""What a worker does with jobs: claim, beat, steps, outcome, end, take-back. Called by worker/ alone.
+"""What a worker does with jobs: claim, beat, steps, outcome, end, take-back. Called by worker/
+alone.
 
-Every write on behalf of a run carries its lease, and answers whether the lease still held; a lost one changes nothing.
+Every write on behalf of a run carries its lease, and answers whether the lease still held; a lost
+one changes nothing.
 """
 
 from __future__ import annotations
@@ -261,7 +263,9 @@ def every_run(tx: Tx) -> list[Job]:
 
 
 def next_wall_ms(tx: Tx, lanes: Iterable[str]) -> int | None:
-    """The next wall-clock moment at which a claim in these lanes may succeed that cannot now: never when none is known."""
+    """The next wall-clock moment at which a claim in these lanes may succeed that cannot now: never
+    when none is known.
+    """
     moments: list[int] = []
     for name in lanes:
         lane = one(tx, "lane_get", lane=name)

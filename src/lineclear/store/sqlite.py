@@ -1,8 +1,9 @@
-"""SQLite: one file, no server. Connection, transaction, error codes; everything else is in the statements.
+"""SQLite: one file, no server. Connection, transaction, error codes; everything else is in the
+statements.
 
-Three rules hold here and nowhere else: every transaction that may write begins as a writer; no process opens the
-database file but through SQLite (opening and closing it would drop the process's locks); a durable commit is
-acknowledged only after the write-ahead log is on disk.
+Three rules hold here and nowhere else: every transaction that may write begins as a writer; no
+process opens the database file but through SQLite (opening and closing it would drop the process's
+locks); a durable commit is acknowledged only after the write-ahead log is on disk.
 """
 
 from __future__ import annotations
@@ -166,7 +167,9 @@ class SqliteStore:
                 raise
 
     def _commit(self, connection: sqlite3.Connection, rooms: set[Room], *, durable: bool) -> None:
-        """Commit, put on disk, ring. The rope is taken before the commit, so that dying after it rings too."""
+        """Commit, put on disk, ring. The rope is taken before the commit, so that dying after it
+        rings too.
+        """
         rope = self.bell.take(rooms)
         try:
             connection.execute("COMMIT")
@@ -224,7 +227,9 @@ class SqliteStore:
         self._retry(lambda: connection.execute("BEGIN IMMEDIATE"))
 
     def _retry(self, attempt: Any) -> None:
-        """Try again every 1 to 2 ms while another process writes: fairer than SQLite's own growing waits."""
+        """Try again every 1 to 2 ms while another process writes: fairer than SQLite's own growing
+        waits.
+        """
         deadline = time.monotonic() + BUSY_S
         while True:
             try:
@@ -237,7 +242,9 @@ class SqliteStore:
                 return
 
     def _sync_log(self) -> None:
-        """One fdatasync of the write-ahead log. After a failed one nothing is acknowledged any more."""
+        """One fdatasync of the write-ahead log. After a failed one nothing is acknowledged any
+        more.
+        """
         path = f"{self.path}-wal"
         try:
             inode = Path(path).stat().st_ino

@@ -1,4 +1,6 @@
-"""Loads ``statements.sql``: named statements, the same text for every engine, with the engine's fragments filled in."""
+"""Loads ``statements.sql``: named statements, the same text for every engine, with the engine's
+fragments filled in.
+"""
 
 from __future__ import annotations
 
