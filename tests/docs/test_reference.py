@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import lineclear
 from lineclear.cli.program import command
+from lineclear.settings import Settings
 
 ROOT = Path(__file__).parents[2]
-INTERNAL = {"LINECLEAR_RUN", "LINECLEAR_LOADING", "LINECLEAR_"}
+INTERNAL = {"LINECLEAR_RUN", "LINECLEAR_LOADING"}
 
 
 def page(name: str) -> str:
@@ -23,9 +25,9 @@ def test_every_verb_is_on_the_page_and_no_other() -> None:
 
 
 def test_every_setting_is_on_the_page() -> None:
-    used = set()
+    used = {f"LINECLEAR_{field.name.upper()}" for field in fields(Settings)}
     for file in ROOT.glob("src/**/*.py"):
-        used |= set(re.findall(r"LINECLEAR_[A-Z_]*", file.read_text()))
+        used |= set(re.findall(r"(?<![A-Z_])LINECLEAR_[A-Z]\w+", file.read_text()))
     assert [name for name in sorted(used - INTERNAL) if f"`{name}`" not in page("settings")] == []
 
 
