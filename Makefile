@@ -26,7 +26,7 @@ check: $(VENV)/.tests ## Read it: lint, formatting, types and who may import who
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.tests ## Measure it: run each script under bench/, one after the other; each prints its figure.
-	@set -e; for script in bench/[!_]*.py; do $(BIN)/python "$$script"; done
+	@set -e; for script in $$(grep -l __main__ bench/*.py); do $(BIN)/python "$$script"; done
 
 docs: $(VENV)/.tests ## Check the pages: every link leads somewhere, every example runs as it is printed.
 	$(BIN)/python -m pytest -q tests/docs

@@ -68,7 +68,7 @@ def test_every_promise_is_named_by_a_test() -> None:
     named: set[str] = set()
     for file in tests:
         for name in re.findall(r"def test_(\w+)", file.read_text()):
-            named |= set(re.findall(r"(?:case_[a-i]\d|[eb]\d\d|p\d+)(?=_|$)", name))
+            named |= set(re.findall(r"(?<![a-z0-9])(?:case_[a-i]\d|[eb]\d\d|p\d+)(?=_|$)", name))
     named = {re.sub(r"^p0", "p", one) for one in named}
     assert len(promised) > 80
     assert sorted(promised - named) == []
