@@ -117,7 +117,7 @@ def test_p10_the_keeper_stands_apart(worker: str, monkeypatch: pytest.MonkeyPatc
 
 
 def test_p10_the_pipe_stays_out_of_children(worker: str, watch: Keeper) -> None:
-    child = processes.spawn(["sleep", "1000"], env=os.environ, mark="w.1.1")
+    child = processes.spawn(["sleep", "1000"], env=os.environ, mark=f"{uuid.uuid4().hex}.1.1")
     itself = name(watch.pid)
     try:
         watch.close(wait_s=20)

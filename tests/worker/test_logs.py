@@ -6,6 +6,7 @@ import os
 import resource
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 import pytest
@@ -299,7 +300,7 @@ all_of(2, b"the last words" + bytes([10]))
 '''
 log = JobLog(Path(sys.argv[1]))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-child = processes.spawn([sys.executable, "-c", writer], env=os.environ, mark="w.1.1")
+child = processes.spawn([sys.executable, "-c", writer], env=os.environ, mark=sys.argv[2])
 open_ones = {child.stdout: "o", child.stderr: "e"}
 while open_ones:
     for source in select.select(list(open_ones), [], [])[0]:
@@ -317,7 +318,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux")
 def test_case_i1_a_flood_on_both_streams_never_blocks_and_stays_bounded(path: Path) -> None:
-    command = [sys.executable, "-c", FLOOD, str(path)]
+    command = [sys.executable, "-c", FLOOD, str(path), uuid.uuid4().hex]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=90)
     assert int(done.stdout) < 32_000, "kilobytes of memory for 170 MB of output"
     assert halves(path) <= 16 * 1024 * 1024 + 200

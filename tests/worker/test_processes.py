@@ -28,13 +28,18 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks Linux")
 Start = Callable[..., Spawned]
 
 
+def random_mark() -> str:
+    """Another one each time: tests that run at once must not end each other's processes."""
+    return f"{uuid.uuid4().hex}.1.1"
+
+
 @pytest.fixture
 def start() -> Iterator[Start]:
     """``spawn`` with a random mark; what it started is ended at the end of the test."""
     started: list[Spawned] = []
 
     def begin(*command: str, mark: str = "", **kwargs: object) -> Spawned:
-        mark = mark or f"{uuid.uuid4().hex}.1.1"
+        mark = mark or random_mark()
         started.append(spawn(command, env=os.environ, mark=mark, **kwargs))  # type: ignore[arg-type]
         return started[-1]
 
@@ -76,8 +81,8 @@ print(os.getsid(0) == os.getpid(), repr(sys.stdin.read()), os.environ["LINECLEAR
       sorted(int(n) for n in os.listdir("/proc/self/fd"))[:4], flush=True)
 link.send(b"ended")
 """
-    before = open_descriptors()
-    child = start(sys.executable, "-c", code, processes.FD, mark="w.1.2", nice=3)
+    before, mark = open_descriptors(), random_mark()
+    child = start(sys.executable, "-c", code, processes.FD, mark=mark, nice=3)
     assert open_descriptors() == before + 4
     assert child.notes == ()
     assert name(child.pid) == (child.pid, child.start)
@@ -86,7 +91,7 @@ link.send(b"ended")
     assert child.reap() is None
     child.socket.send(b"run")
     said = line_of(child).split()
-    assert said[:3] == [b"True", b"''", b"w.1.2"]
+    assert said[:3] == [b"True", b"''", mark.encode()]
     assert ended(child) == Exit(code=0)
     assert child.socket.recv(10) == b"ended"
     assert child.socket.recv(10) == b""
@@ -115,7 +120,7 @@ def test_p22_spawning_is_for_the_main_thread() -> None:
 
     def begin() -> None:
         with pytest.raises(AssertionError) as refused:
-            spawn(["true"], env={}, mark="w.1.1")
+            spawn(["true"], env={}, mark=random_mark())
         seen.append(refused.value)
 
     thread = threading.Thread(target=begin)
@@ -143,14 +148,14 @@ def test_what_cannot_be_started_says_why_and_leaves_nothing(
 ) -> None:
     before, children = open_descriptors(), linux.children()
     with pytest.raises(NotStarted, match=f"^The process could not be started: {sentence}$"):
-        spawn(command, env={}, mark="w.1.1")
+        spawn(command, env={}, mark=random_mark())
     assert open_descriptors() == before
     assert linux.children() == children
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(NotStarted, match=r"No such file or directory: .*/gone$"):
-        spawn(["true"], env={}, mark="w.1.1", cwd=tmp_path / "gone")
+        spawn(["true"], env={}, mark=random_mark(), cwd=tmp_path / "gone")
 
 
 def test_a_process_that_cannot_be_held_on_to_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +166,7 @@ def test_a_process_that_cannot_be_held_on_to_is_ended(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(os, "pidfd_open", refuse)
     with pytest.raises(NotStarted):
-        spawn(["sleep", "1000"], env={}, mark="w.1.1")
+        spawn(["sleep", "1000"], env={}, mark=random_mark())
     assert open_descriptors() == before
     assert linux.children() == children
 
@@ -176,7 +181,7 @@ def test_each_place_where_descriptors_run_out_leaves_nothing() -> None:
         for spare in range(30):
             resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 2 + spare, hard))
             try:
-                child = spawn(["true"], env={}, mark="w.1.1")
+                child = spawn(["true"], env={}, mark=random_mark())
             except NotStarted as error:
                 refused.append(str(error))
             else:
@@ -242,7 +247,7 @@ def test_case_i3_a_process_of_another_start_time_is_never_signalled(start: Start
     child = start("sh", "-c", "sleep 1000 & echo; wait")
     line_of(child)
     tree = [name(child.pid), *map(name, linux.descendants(child.pid))]
-    unknown = f"{uuid.uuid4().hex}.1.1"
+    unknown = random_mark()
     for wrong in (child.start - 1, child.start + 1, 0):
         assert kill_tree(child.pid, wrong, unknown)
         assert not processes.terminate_group(child.pid, wrong)
@@ -266,7 +271,7 @@ def test_case_i3_a_pid_that_passed_to_another_since_the_look_is_not_signalled(
 def test_case_i3_of_a_recorded_process_that_is_gone_only_marked_ones_are_ended(
     start: Start,
 ) -> None:
-    marked = start("sleep", "1000", mark=f"{uuid.uuid4().hex}.4.1")
+    marked = start("sleep", "1000", mark=random_mark())
     gone = start("true")
     ended(gone)
     assert kill_tree(gone.pid, gone.start, gone.mark)
@@ -312,14 +317,15 @@ ORPHANS = """
 import os, sys
 from lineclear.worker import linux, processes
 assert linux.set_subreaper()
-jobs, status, zombies = int(sys.argv[1]), {}, []
-own, reaped = {}, 0
-first = processes.spawn(["true"], env=os.environ, mark="w.0.1")  # reaped last: it hides the others
+jobs, worker = int(sys.argv[1]), sys.argv[2]
+own, zombies, reaped = {}, [], 0
+# Reaped last: until then it hides the others.
+first = processes.spawn(["true"], env=os.environ, mark=f"{worker}.0.1")
 assert processes.has_ended(first.pidfd, timeout_s=20)
 own[first.pid] = first
 for number in range(jobs):
     code = f"(true &) ; (sleep 0.01 &) ; exit {number % 100}"
-    child = processes.spawn(["sh", "-c", code], env=os.environ, mark=f"w.{number}.1")
+    child = processes.spawn(["sh", "-c", code], env=os.environ, mark=f"{worker}.{number}.1")
     own[child.pid] = child
     assert processes.has_ended(child.pidfd, timeout_s=20)
     reaped += processes.reap_orphans(own)
@@ -338,7 +344,7 @@ print(reaped, max(zombies))
 
 
 def test_case_i6_orphans_do_not_pile_up_and_no_exit_status_is_stolen() -> None:
-    command = [sys.executable, "-c", ORPHANS, "300"]
+    command = [sys.executable, "-c", ORPHANS, "300", uuid.uuid4().hex]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     reaped, most = map(int, done.stdout.split())
     assert reaped == 600
@@ -355,7 +361,7 @@ def test_p22_ending_a_tree_reaps_the_orphans_it_leaves() -> None:
 import os, select, sys
 from lineclear.worker import linux, processes
 linux.set_subreaper()
-child = processes.spawn({sleepers()!r}, env=os.environ, mark="{uuid.uuid4().hex}.1.1")
+child = processes.spawn({sleepers()!r}, env=os.environ, mark="{random_mark()}")
 assert select.select([child.stdout], [], [], 20)[0]
 assert processes.kill_tree(child.pid, child.start, child.mark)
 assert linux.children() == [child.pid], linux.children()
