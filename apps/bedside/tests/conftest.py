@@ -12,8 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[3]
 
 CONTAINER = """<?xml version="1.0"?>
-<container version="1.0" xmlns="urn:oasis:names:tc:opendocument:xmlns:container">
-<rootfiles><rootfile full-path="OPS/book.opf" media-type="application/oebps-package+xml"/></rootfiles>
+<container version="1.0" xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>
+<rootfile full-path="OPS/book.opf" media-type="application/oebps-package+xml"/></rootfiles>
 </container>"""
 
 MakeEpub = Callable[..., Path]
@@ -70,7 +70,8 @@ def make_epub(tmp_path: Path) -> MakeEpub:
         if contents and ncx:
             items += '<item id="ncx" href="toc.ncx" media-type="application/x-dtbncx+xml"/>'
             points = "".join(
-                f"<navPoint><navLabel><text>{label}</text></navLabel><content src='{to}'/></navPoint>"
+                f"<navPoint><navLabel><text>{label}</text></navLabel>"
+                f"<content src='{to}'/></navPoint>"
                 for to, label in contents.items()
             )
             files["OPS/toc.ncx"] = (

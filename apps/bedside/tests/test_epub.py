@@ -14,7 +14,8 @@ STORY = "<p>Once there was a lamp in a box above the marsh.</p><p>It burned all 
 ENCRYPTED = """<encryption xmlns="urn:oasis:names:tc:opendocument:xmlns:container"
   xmlns:enc="http://www.w3.org/2001/04/xmlenc#"><enc:EncryptedData>
   <enc:EncryptionMethod Algorithm="{algorithm}"/>
-  <enc:CipherData><enc:CipherReference URI="{uri}"/></enc:CipherData></enc:EncryptedData></encryption>"""
+  <enc:CipherData><enc:CipherReference URI="{uri}"/></enc:CipherData>
+  </enc:EncryptedData></encryption>"""
 
 
 def heard(book: Book) -> list[tuple[str, list[str]]]:
@@ -22,7 +23,7 @@ def heard(book: Book) -> list[tuple[str, list[str]]]:
 
 
 @pytest.mark.parametrize("ncx", [False, True])
-def test_case_g4_chapters_are_cut_at_the_contents_not_at_files(make_epub, ncx: bool) -> None:
+def test_case_g4_chapters_are_cut_at_the_contents_not_at_files(make_epub, ncx) -> None:
     path = make_epub(
         {
             "c0.xhtml": "<p>The first begins.</p>",
@@ -42,7 +43,8 @@ def test_case_g4_nested_lists_and_poems_are_read_once(make_epub) -> None:
     body = (
         "<h2>One</h2><ul><li><p>Tea.</p><ul><li><p>Black tea.</p></li></ul></li><li>Milk.</li></ul>"
         "<blockquote><p>The line is clear,<br/>the lamp is lit,</p><p>the kettle sings.</p>"
-        "</blockquote><div>Loose words <p>and a paragraph</p> and a tail.</div><h2>Two</h2><p>End.</p>"
+        "</blockquote><div>Loose words <p>and a paragraph</p> and a tail.</div>"
+        "<h2>Two</h2><p>End.</p>"
     )
     (_, one), (_, two) = heard(read_book(make_epub({"a.xhtml": body})))
     assert one == [
@@ -65,9 +67,8 @@ def test_case_g7_a_chapter_in_seven_files_with_picture_pages_is_whole(make_epub)
         pages[f"i{at}.xhtml"] = picture
         pages[f"p{at}.xhtml"] = f"<p>Part {at} is here.</p>"
     pages["last.xhtml"] = "<h1>Chapter 2</h1><p>The end of it.</p>"
-    book = read_book(
-        make_epub(pages, contents={"p0.xhtml": "Chapter 1", "last.xhtml": "Chapter 2"})
-    )
+    contents = {"p0.xhtml": "Chapter 1", "last.xhtml": "Chapter 2"}
+    book = read_book(make_epub(pages, contents=contents))
     assert heard(book)[0] == ("Chapter 1", [f"Part {at} is here." for at in range(7)])
     assert book.warnings == ("Pages without text, passed over: 6.",)
 
@@ -79,7 +80,8 @@ def test_case_g4_front_and_back_matter_is_not_read(make_epub) -> None:
                 "t.xhtml": '<section epub:type="titlepage"><h1>A Small Book</h1></section>',
                 "d.xhtml": '<section epub:type="dedication"><p>For the fish.</p></section>',
                 "toc.xhtml": '<nav epub:type="toc"><ol><li><a href="a.xhtml">I</a></li></ol></nav>',
-                "p.xhtml": '<section epub:type="prologue"><h2>Prologue</h2><p>Before.</p></section>',
+                "p.xhtml": '<section epub:type="prologue"><h2>Prologue</h2><p>Before.</p>'
+                "</section>",
                 "a.xhtml": '<section epub:type="chapter"><h2>I</h2><p>First<a epub:type="noteref" '
                 'href="n.xhtml">1</a> of all.<span epub:type="pagebreak">12</span></p></section>',
                 "b.xhtml": '<section epub:type="chapter"><h2>II</h2><p>Second.</p>'

@@ -1,4 +1,4 @@
-"""Fetching by id against a server on this machine: polite, cached, and clear when it cannot be done."""
+"""Fetching by id against a server on this machine: polite, cached, clear when it cannot be done."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAGE = b"<html><body><p>Hello.</p></body></html>"
 
 @dataclass
 class Shop:
-    """What the server answers (per path, the next first; the last again and again), and what it was asked."""
+    """What the server answers (per path, the last again and again), and what it was asked."""
 
     answers: dict[str, list[tuple[int, dict[str, str], bytes]]] = field(default_factory=dict)
     asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)

@@ -21,7 +21,8 @@ from bedside.text import read_book
 
 BOOKS = {"alice-11.htm": 12, "alice-11.txt": 12, "pride-1342.htm": 61, "pride-standard.epub": 61}
 BOILERPLATE = re.compile(
-    r"gutenberg|produced by (?:arthur|anonymous)|\be-?books?\b|license|transcriber|posting date|standard ebooks|fulcrum|"
+    r"gutenberg|produced by (?:arthur|anonymous)|\be-?books?\b|license|transcriber|fulcrum|"
+    r"posting date|standard ebooks|"
     r"character set|uncopyright|trademark|\[illustration",
     re.IGNORECASE,
 )

@@ -1,4 +1,4 @@
-"""Plain text and web pages that are not among the real books, sentences, and what is said of them."""
+"""Plain text and web pages that are not among the real books; sentences, and what is said."""
 
 from __future__ import annotations
 
@@ -85,7 +85,8 @@ def test_case_g3_a_text_without_chapters_is_one(tmp_path: Path) -> None:
 def test_case_g4_stories_with_names_only(tmp_path: Path) -> None:
     page = (
         "<html><head><title>Tales, by Nobody</title></head><body><h1>Tales</h1><p>By Nobody</p>"
-        "<h2>The Lamp</h2><p>A.</p><h3>Later</h3><p>B.</p><h2>By the Marsh</h2><p>C.</p></body></html>"
+        "<h2>The Lamp</h2><p>A.</p><h3>Later</h3><p>B.</p><h2>By the Marsh</h2><p>C.</p>"
+        "</body></html>"
     )
     book = read(tmp_path, page, "tales.html")
     assert (book.title, book.author) == ("Tales", "Nobody")

@@ -40,6 +40,7 @@ def render_book(ctx: Context, number: int, voice_name: str, *, home: Path) -> di
     """Render what is missing of a book. Its text is read, and its totals written, before any voice
     is loaded (B04).
     """
+    began = time.monotonic()
     check_voice(voice_name)
     with Library.open(home) as library:
         row = library.get(number)
@@ -59,11 +60,12 @@ def render_book(ctx: Context, number: int, voice_name: str, *, home: Path) -> di
             studio.render(chapter, again=True)
         library.finish(number)
         rows = library.chapters(library.get(number))
-        played = sum(row.duration_ms for row in rows)
         return {
             "book": book.title,
             "chapters": len(rows),
-            "duration_ms": played,
+            "duration_ms": sum(row.duration_ms for row in rows),
+            "spoken_ms": round(studio.spoken_ms),
+            "took_ms": round((time.monotonic() - began) * 1000),
             "warnings": len(studio.warnings),
         }
 
@@ -98,6 +100,8 @@ class _Studio:
     voice: Voice
     warnings: list[str] = field(default_factory=list)
     failures: int = 0
+    spoken_ms: float = 0
+    """What this run itself made, silences included: pieces of an earlier one do not count."""
 
     def render(self, chapter: Chapter, *, again: bool = False) -> None:
         """Make one chapter, unless the library has it whole."""
@@ -112,7 +116,9 @@ class _Studio:
     def _sentences(self, chapter: Chapter, pieces: Pieces, *, again: bool) -> Iterator[Said]:
         """Every sentence, spoken or found among the pieces, with a safe point after each (B03)."""
         for text, words, before_ms in plan(chapter):
+            made_before = self.spoken_ms
             yield Said(text, before_ms, self._voiced(text, words, pieces))
+            self.spoken_ms += before_ms if self.spoken_ms > made_before else 0
             self.ctx.safe_point(advance=0 if again else len(text))
 
     def _voiced(self, text: str, words: str, pieces: Pieces) -> _Voiced:
@@ -140,6 +146,7 @@ class _Studio:
                 ) from error
             return None
         self.failures = 0
+        self.spoken_ms += len(samples) * 1000 / self.voice.sample_rate
         return samples
 
     def _publish(
