@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,14 +63,17 @@ class Files:
 def network_file_system(folder: Path) -> str:
     """The kind of network file system ``folder`` is on; empty where it is local or unknown."""
     try:
-        mounts = Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()
-        real = folder.resolve()
+        kind = kind_of(Path("/proc/self/mounts").read_text("utf-8", "replace"), folder.resolve())
     except OSError:
         return ""
-    best, kind = -1, ""
-    for line in mounts:
-        _, point, this_kind, *_ = line.split(" ")
-        mount = Path(point.replace("\\040", " "))
-        if (real == mount or mount in real.parents) and len(mount.parts) >= best:
-            best, kind = len(mount.parts), this_kind
     return kind if kind in NETWORK else ""
+
+
+def kind_of(mounts: str, folder: Path) -> str:
+    """The kind of file system at ``folder`` by the text of ``/proc/self/mounts``."""
+    best, kind = -1, ""
+    for _, point, this_kind, *_ in (line.split(" ") for line in mounts.splitlines()):
+        mount = Path(re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), point))
+        if folder.is_relative_to(mount) and len(mount.parts) >= best:
+            best, kind = len(mount.parts), this_kind  # the last of two at one place is on top
+    return kind

@@ -97,7 +97,7 @@ def hold(job: Job, *, by: str, now_ms: int) -> Move | None:
     _expect(job, State.QUEUED, "paused")
     if job.held_ms is not None:
         return None
-    return Move("held", {"held_ms": now_ms, "held_by": by}, by=by)
+    return Move("held", {"held_ms": now_ms, "held_by": by, "forced_ms": None}, by=by)
 
 
 def release(job: Job, *, by: str) -> Move | None:
@@ -111,7 +111,7 @@ def release(job: Job, *, by: str) -> Move | None:
 def remove(job: Job, *, by: str, now_ms: int, why: str = "") -> Move:
     """Take one waiting job out of the line: it ends as cancelled, never started anew."""
     _expect(job, State.QUEUED, "removed")
-    return _cancelled(job, Cause.REMOVED, by=by, now_ms=now_ms, why=why)
+    return _cancelled(Cause.REMOVED, by=by, now_ms=now_ms, why=why)
 
 
 def unremove(job: Job, *, by: str) -> Move:
@@ -120,14 +120,15 @@ def unremove(job: Job, *, by: str) -> Move:
         raise WrongState(
             job.state, f"Job {job.id} is {job.state}, so its removal cannot be undone."
         )
-    changes = {"state": State.QUEUED, "cause": None, "ended_ms": None, "ended_by": None}
+    changes = {"state": State.QUEUED, "cause": None, "error": None, "hidden_ms": None}
+    changes |= {"ended_ms": None, "ended_by": None}
     return Move("restored", changes, by=by, wakes_workers=True)
 
 
 def cancel(job: Job, *, by: str, now_ms: int, why: str = "") -> Move | None:
     """Waiting: ends at once. Running: asked, and happens at the job's next safe point."""
     if job.state is State.QUEUED:
-        return _cancelled(job, Cause.ASKED, by=by, now_ms=now_ms, why=why)
+        return _cancelled(Cause.ASKED, by=by, now_ms=now_ms, why=why)
     return wish(job, Wish.CANCEL, by=by, now_ms=now_ms, why=why)
 
 
@@ -136,7 +137,7 @@ def kill(job: Job, *, by: str, now_ms: int, why: str = "") -> Move | None:
     cancel.
     """
     if job.state is State.QUEUED:
-        return _cancelled(job, Cause.ASKED, by=by, now_ms=now_ms, why=why)
+        return _cancelled(Cause.ASKED, by=by, now_ms=now_ms, why=why)
     return wish(job, Wish.KILL, by=by, now_ms=now_ms, why=why)
 
 
@@ -197,7 +198,9 @@ def retry(job: Job, *, by: str, start_over: bool, priority: int, position: int) 
 
 
 def resubmit(job: Job, *, args: str, title: str, by: str) -> Move:
-    """A submit whose key belongs to a run that is being stopped: queued afresh when that run ends."""
+    """A submit whose key belongs to a run that is being stopped: queued afresh when that
+    run ends.
+    """
     _expect(job, State.RUNNING, "asked again")
     changes = {"args": args, "title": title, "revision": job.revision + 1}
     return Move("asked again", changes, {"revision": job.revision + 1}, by=by)
@@ -211,7 +214,9 @@ def hide(job: Job, *, by: str, now_ms: int) -> Move:
 
 
 def finish(job: Job, ending: Ending, *, by: str, now_ms: int) -> Move:
-    """The end of a run: the one place where it is decided what an attempt's end makes of the job."""
+    """The end of a run: the one place where it is decided what an attempt's end makes of
+    the job.
+    """
     _expect(job, State.RUNNING, "ended")
     verdict = judge(job, ending)
     started = job.started_ms if job.started_ms is not None else now_ms
@@ -219,7 +224,7 @@ def finish(job: Job, ending: Ending, *, by: str, now_ms: int) -> Move:
     detail: dict[str, Any] = {"state": verdict.state, "cause": verdict.cause}
     if verdict.error:
         detail["error"] = verdict.error
-    if job.wish_by:
+    if job.wish_by and verdict.state is not State.DONE:
         by = job.wish_by
     if job.revision > job.run_revision:
         changes |= {"state": State.QUEUED, "cause": Cause.SUPERSEDED, "error": None}
@@ -233,7 +238,8 @@ def finish(job: Job, ending: Ending, *, by: str, now_ms: int) -> Move:
     if verdict.state is State.FAILED:
         changes["failures"] = job.failures + 1
         if verdict.cause not in NEVER_RETRIED and job.failures < job.options.retries:
-            wait_ms = int(job.options.retry_delay_s * 1000 * 2**job.failures)
+            doubled = 2 ** min(job.failures, MOST_DOUBLINGS)
+            wait_ms = int(job.options.retry_delay_s * 1000 * doubled)
             changes |= {"state": State.QUEUED, "run_at_ms": now_ms + wait_ms}
             detail |= {"state": State.QUEUED, "again_ms": now_ms + wait_ms}
             return Move("to retry", changes, detail, by=by, wakes_workers=True)
@@ -244,6 +250,7 @@ def finish(job: Job, ending: Ending, *, by: str, now_ms: int) -> Move:
 
 
 NEVER_RETRIED = frozenset({Cause.INTERRUPTED, Cause.WORKER_LOST})
+MOST_DOUBLINGS = 16
 
 
 def judge(job: Job, ending: Ending) -> Verdict:
@@ -270,7 +277,7 @@ def _judge_outcome(job: Job, outcome: Outcome) -> Verdict:
             return _interruption(job, Cause.INTERRUPTED, "interrupted")
         case "cancelled":
             return Verdict(
-                State.CANCELLED, Cause.ASKED, outcome.error or "The task stopped itself."
+                State.CANCELLED, Cause.ASKED, cut(outcome.error or "The task stopped itself.")
             )
         case "timed out":
             return _timed_out(job)
@@ -293,6 +300,8 @@ def _judge_ending(job: Job, ending: Ending) -> Verdict:
 
 
 def _judge_process(ending: Ending) -> Verdict:
+    if ending.sentence:
+        return Verdict(State.FAILED, Cause.EXITED, cut(ending.sentence))
     if ending.out_of_memory:
         sentence = "The system ended it because memory ran out (signal 9, memory killer)."
         return Verdict(State.FAILED, Cause.OUT_OF_MEMORY, sentence)
@@ -319,7 +328,10 @@ def _interruption(job: Job, cause: Cause, word: str, sentence: str = "") -> Verd
     times = job.interruptions + 1
     if times >= job.options.max_interruptions:
         what = "lost its worker" if cause is Cause.WORKER_LOST else "was interrupted"
-        error = f"It {what} {times} times without finishing a step in between. Retry it when the cause is known."
+        error = (
+            f"It {what} {times} times without finishing a step in between. "
+            "Retry it when the cause is known."
+        )
         return Verdict(State.FAILED, cause, error)
     error = sentence or f"The worker stopped; {word}, it resumes at its place."
     return Verdict(State.QUEUED, cause, cut(error), counts=True)
@@ -333,7 +345,7 @@ def _timed_out(job: Job) -> Verdict:
     )
 
 
-def _cancelled(job: Job, cause: Cause, *, by: str, now_ms: int, why: str) -> Move:
+def _cancelled(cause: Cause, *, by: str, now_ms: int, why: str) -> Move:
     error = (
         f"Removed by {by} before it started."
         if cause is Cause.REMOVED
@@ -345,10 +357,9 @@ def _cancelled(job: Job, cause: Cause, *, by: str, now_ms: int, why: str) -> Mov
         "error": error,
         "ended_ms": now_ms,
         "ended_by": by,
-        "run_at_ms": None,
     }
     kind = "removed" if cause is Cause.REMOVED else "ended"
-    detail = _with(why, state=State.CANCELLED, cause=cause, run_at_ms=job.run_at_ms)
+    detail = _with(why, state=State.CANCELLED, cause=cause)
     return Move(kind, changes, detail, by=by)
 
 

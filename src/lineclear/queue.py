@@ -21,10 +21,10 @@ from lineclear import moves
 from lineclear.clock import Clock, SystemClock
 from lineclear.errors import BadInput, UnknownTask
 from lineclear.files import Files
-from lineclear.job import Event, Job, Lane, NewJob, State, Step, Worker
+from lineclear.job import TEXT_LIMIT, Event, Job, Lane, NewJob, State, Step, Worker
 from lineclear.looks import Reason, why_waiting
 from lineclear.settings import database_path
-from lineclear.tasks import Task, check_name, make_task, refuse_while_loading, register
+from lineclear.tasks import Task, check_key, check_name, make_task, refuse_while_loading, register
 
 if TYPE_CHECKING:
     from lineclear.bell import Listener
@@ -193,8 +193,8 @@ class Queue:
             lane=lane or known.lane,
             args=text,
             app=known.app,
-            key=key if key is not None else known.render_key(text),
-            title=title or known.render_title(text),
+            key=known.render_key(text) if key is None else check_key(key),
+            title=(title or known.render_title(text))[:TEXT_LIMIT],
             priority=priority,
             first=first,
             run_at_ms=run_at_ms,

@@ -86,10 +86,7 @@ class Task:
 
     def render_key(self, text: str) -> str | None:
         """The job's key, from what ``check`` returned; ``None`` where the task has no key."""
-        key = None if self.key is None else _fill(self.key, text)
-        if key is not None and not 0 < len(key) <= TEXT_LIMIT:
-            raise BadInput("key", f"the key has {len(key)} characters, not 1 to {TEXT_LIMIT}")
-        return key
+        return None if self.key is None else check_key(_fill(self.key, text))
 
     def render_title(self, text: str) -> str:
         """The job's title, from what ``check`` returned; empty where the task has none."""
@@ -156,6 +153,13 @@ def check_name(field: str, name: str) -> str:
             field, f"{field}: {name!r:.100} is not 1 to 64 letters, digits, dots, _ and -"
         )
     return name
+
+
+def check_key(key: str) -> str:
+    """A job's key. Raises ``BadInput`` saying how long it may be."""
+    if not 0 < len(key) <= TEXT_LIMIT:
+        raise BadInput("key", f"the key has {len(key)} characters, not 1 to {TEXT_LIMIT}")
+    return key
 
 
 def refuse_while_loading() -> None:

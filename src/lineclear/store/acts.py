@@ -19,10 +19,14 @@ from lineclear.store.base import Row, Tx, apply, job_of, note_event, one
 from lineclear.store.rows import read_job
 from lineclear.store.runs import cancel_children
 
-GAP = 1024
-"""Room between two places in line, so that moving one job seldom renumbers the others."""
+GAP = 2**20
+"""Room between two places in line, so that moving one job seldom renumbers the others. A place
+grows with the job's id: no set clock puts a later job before an earlier one.
+"""
 
 UNDO_MS = 7 * 24 * 3600 * 1000
+
+EVERYTHING = 2**62
 
 To = str | int | tuple[str, int]
 """Where to move: ``top``, ``bottom``, ``up``, ``down``, a place from 1, ``("before", id)`` or
@@ -31,7 +35,9 @@ To = str | int | tuple[str, int]
 
 
 def submit(tx: Tx, new: NewJob) -> tuple[Job, bool]:
-    """The job, and whether it is new: a live job with that key is answered instead of a second one."""
+    """The job, and whether it is new: a live job with that key is answered instead of a
+    second one.
+    """
     tx.all("lane_add", lane=new.lane)
     if new.parent is not None:
         known = one(tx, "job_of_parent", parent=new.parent, ordinal=new.ordinal)
@@ -144,7 +150,8 @@ def _target(tx: Tx, job: Job, to: To) -> tuple[int, int] | None:
         case _:
             raise BadInput(
                 "to",
-                f"{to!r} is no place: top, bottom, up, down, a number from 1, or before or after a job.",
+                f"{to!r} is no place: top, bottom, up, down, a number from 1, or before or after "
+                "a job.",
             )
 
 
@@ -176,7 +183,7 @@ def _beside(tx: Tx, job: Job, other_id: int, *, after: bool) -> tuple[int, int] 
         position = _between(tx, job, other, after=after)
         if position is not None:
             return other.priority, position
-        tx.all("job_spread", lane=job.lane)
+        tx.all("job_spread", lane=job.lane, gap=GAP)
         other = job_of(tx, other_id)
     raise Refused("The line could not be renumbered. Please report this.")
 
@@ -186,7 +193,7 @@ def _between(tx: Tx, job: Job, other: Job, *, after: bool) -> int | None:
     and its neighbour.
     """
     name = "job_next_position" if after else "job_previous_position"
-    row = one(tx, name, lane=job.lane, priority=other.priority, position=other.position, but=job.id)
+    row = one(tx, name, **_order(other), but=job.id)
     far = None if row is None else row["position"]
     if far is None:
         return other.position + (GAP if after else -GAP)
@@ -202,12 +209,17 @@ def _top(tx: Tx, lane: str, priority: int) -> tuple[int, int]:
         else max(priority, row["top_priority"])
     )
     first = _row(tx, "job_first_position", lane=lane, priority=top)["position"]
-    return top, (tx.now_ms * GAP if first is None else first - GAP)
+    return top, (_after_all(tx) if first is None else first - GAP)
 
 
 def _bottom(tx: Tx, lane: str, priority: int) -> int:
     last = _row(tx, "job_last_position", lane=lane, priority=priority)["position"]
-    return max(tx.now_ms * GAP, 0 if last is None else last + GAP)
+    return _after_all(tx) if last is None else max(_after_all(tx), last + GAP)
+
+
+def _after_all(tx: Tx) -> int:
+    """After every job there is, but for those that were moved behind it."""
+    return (int(_row(tx, "job_last")["id"] or 0) + 1) * GAP
 
 
 def _row(tx: Tx, name: str, **parameters: object) -> Row:
@@ -225,7 +237,8 @@ def retry(tx: Tx, job_id: int, *, by: str, start_over: bool, first: bool) -> Job
     if holder is not None:
         raise WrongState(
             job.state,
-            f"Job {holder['id']} has the same key ({job.key}) and is live, so job {job_id} stays as it is.",
+            f"Job {holder['id']} has the same key ({job.key}) and is live, so job {job_id} stays "
+            "as it is.",
         )
     at_top = _top(tx, job.lane, job.priority) if first else None
     priority, position = at_top or (job.priority, _bottom(tx, job.lane, job.priority))
@@ -237,7 +250,7 @@ def remove(
     tx: Tx, job_ids: Iterable[int], *, by: str, why: str = "", kind: str = "removed"
 ) -> list[Job]:
     """Take waiting jobs out of the line, all or none."""
-    before = [job_of(tx, job_id) for job_id in job_ids]
+    before = [job_of(tx, job_id) for job_id in dict.fromkeys(job_ids)]
     after = [apply(tx, job, moves.remove(job, by=by, now_ms=tx.now_ms, why=why)) for job in before]
     for job in after:
         cancel_children(tx, job)
@@ -248,11 +261,10 @@ def remove(
 
 def remove_waiting(tx: Tx, lane: str, *, by: str) -> list[Job]:
     """Remove all waiting of a lane: held and not-due ones too, never what runs or has ended."""
-    everything = 2**62
     rows = [
         row
         for name in ("job_line", "job_held", "job_later")
-        for row in tx.all(name, lane=lane, limit=everything)
+        for row in tx.all(name, lane=lane, limit=EVERYTHING)
     ]
     return remove(tx, [row["id"] for row in rows], by=by, kind="cleared waiting")
 
@@ -261,7 +273,7 @@ def clear(
     tx: Tx, *, states: Iterable[State], lane: str | None, before_ms: int | None, by: str
 ) -> list[Job]:
     """Hide ended jobs from the lists; rows and logs stay."""
-    moment = tx.now_ms + 1 if before_ms is None else before_ms
+    moment = EVERYTHING if before_ms is None else before_ms
     listed = json.dumps([str(state) for state in states])
     rows = tx.all("job_hideable", before_ms=moment, lane=lane, states=listed)
     before = [read_job(row) for row in rows]

@@ -16,7 +16,7 @@ from lineclear.bell import Room
 from lineclear.errors import NoSuchJob, StoreError
 from lineclear.job import Job
 from lineclear.moves import Move
-from lineclear.store.rows import read_job
+from lineclear.store.rows import clean, read_job
 
 Row = Mapping[str, Any]
 
@@ -92,6 +92,7 @@ def note_event(
     attempt: int | None = None,
 ) -> int:
     """Write one line of the journal; answers its number."""
+    told = detail or {}
     rows = tx.all(
         "event_add",
         job=job.id if job else None,
@@ -100,10 +101,15 @@ def note_event(
         kind=kind,
         attempt=attempt if attempt is not None or job is None else job.attempt,
         by=by,
-        detail=json.dumps(detail or {}),
+        detail=json.dumps({k: clean(v) if isinstance(v, str) else v for k, v in told.items()}),
     )
     tx.ring("watch")
     return int(rows[0]["seq"])
+
+
+def note_of_run(tx: Tx, job: Job, kind: str, detail: Mapping[str, Any]) -> None:
+    """Write what happened within a run, and make it the last event of its job."""
+    tx.all("event_chain", job=job.id, seq=note_event(tx, kind, job=job, detail=detail))
 
 
 def apply(tx: Tx, job: Job, move: Move) -> Job:

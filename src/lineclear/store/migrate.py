@@ -19,6 +19,11 @@ def migrations() -> list[tuple[int, str]]:
     return [(int(name.split("_")[0]), folder.joinpath(name).read_text("utf-8")) for name in scripts]
 
 
+def newest() -> int:
+    """The schema number this program writes."""
+    return migrations()[-1][0]
+
+
 def refuse_strangers(connection: sqlite3.Connection, path: str) -> int:
     """The schema number of a file that is ours or empty.
 
@@ -32,11 +37,10 @@ def refuse_strangers(connection: sqlite3.Connection, path: str) -> int:
         raise StoreRefused(
             f"{path} is a database of another program. Name another file with --database."
         )
-    newest = migrations()[-1][0]
-    if number > newest:
+    if number > newest():
         raise StoreRefused(
-            f"{path} was written by a newer Line Clear (schema {number}, this one knows {newest}). "
-            "Install the newer version; nothing was changed."
+            f"{path} was written by a newer Line Clear (schema {number}, this one knows "
+            f"{newest()}). Install the newer version; nothing was changed."
         )
     return number
 

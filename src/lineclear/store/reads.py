@@ -1,4 +1,6 @@
-"""What people look at. Called by queue.py. Bounded: no look grows with the backlog or the history."""
+"""What people look at. Called by queue.py. Bounded: no look grows with the backlog or the
+history.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,9 @@ def last_id(tx: Tx) -> int | None:
 
 
 def place(tx: Tx, job: Job) -> int | None:
-    """The place in line from 1; ``None`` for what is not in it. Counting stops at ``COUNT_LIMIT``."""
+    """The place in line from 1; ``None`` for what is not in it. Counting stops at
+    ``COUNT_LIMIT``.
+    """
     if job.state is not State.QUEUED or job.run_at_ms is not None:
         return None
     rows = tx.all(
@@ -153,7 +157,9 @@ def usual(tx: Tx, task: str) -> list[int]:
 
 
 def _aged(tx: Tx, jobs: list[Job]) -> list[Job]:
-    """The jobs with the ages of their beats and moves, known only where the worker's clock is ours."""
+    """The jobs with the ages of their beats and moves, known only where the worker's clock
+    is ours.
+    """
     if not any(job.beat_tick is not None for job in jobs):
         return jobs
     ours = here()

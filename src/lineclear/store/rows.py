@@ -50,7 +50,9 @@ def read_pause(row: Mapping[str, Any]) -> Pause:
 
 
 def clean(text: str) -> str:
-    """``text`` with what no database stores faithfully (NUL, lone surrogates) written as escapes."""
+    """``text`` with what no database stores faithfully (NUL, lone surrogates) written as
+    escapes.
+    """
     if "\0" not in text and text.isascii():
         return text
     kept = text.replace("\0", "\\x00")

@@ -18,8 +18,8 @@ from lineclear.clock import Place
 from lineclear.errors import WrongState
 from lineclear.job import ENDED, Ending, Job, Outcome, State, Wish
 from lineclear.looks import next_start_ms
-from lineclear.store.base import Row, Tx, apply, job_of, note_event, one
-from lineclear.store.rows import read_job, read_pause
+from lineclear.store.base import Row, Tx, apply, job_of, note_event, note_of_run, one
+from lineclear.store.rows import clean, read_job, read_pause
 
 EVERY_LANE = "*"
 
@@ -76,11 +76,16 @@ def add_worker(tx: Tx, sign: Sign) -> None:
     tx.ring("work")
 
 
-def drop_worker(tx: Tx, sign: Sign, *, kind: str = "worker stopped") -> None:
+def drop_worker(tx: Tx, sign: Sign, *, kind: str = "worker stopped") -> bool:
+    """Forget a worker. False where runs of it are left, which could not be judged without it."""
+    if tx.all("job_of_worker", worker=sign.id):
+        return False
+    if not tx.all("worker_drop", id=sign.id):
+        return True  # another has done it
     for lane in served_lanes(tx, sign.lanes):
         tx.all("lane_served", lane=lane, now_ms=tx.now_ms)
-    tx.all("worker_drop", id=sign.id)
     note_event(tx, kind, by=sign.id, detail={"host": sign.host, "pid": sign.pid})
+    return True
 
 
 def signs(tx: Tx) -> list[Sign]:
@@ -96,6 +101,7 @@ def served_lanes(tx: Tx, lanes: tuple[str, ...]) -> list[str]:
 
 def claim(tx: Tx, lane: str, worker: str) -> Job | None:
     """Take the next job of ``lane`` into the lowest free slot; ``None`` when none may start."""
+    tx.all("job_due", lane=lane, now_ms=tx.now_ms)
     row = one(tx, "lane_get", lane=lane)
     slot = None if row is None else _free_slot(tx, row)
     job = None if row is None or slot is None else _next(tx, row)
@@ -139,7 +145,6 @@ def _take(tx: Tx, job: Job, slot: int, worker: str) -> Job:
 
 def _next(tx: Tx, lane: Row) -> Job | None:
     name = lane["name"]
-    tx.all("job_due", lane=name, now_ms=tx.now_ms)
     if forced := one(tx, "job_forced_whole", lane=name):
         return read_job(forced)
     for expired in tx.all("pause_expire", lane=name, now_ms=tx.now_ms):
@@ -168,7 +173,7 @@ def set_child(tx: Tx, job: Job, *, pid: int, start: int) -> bool:
 
 def beat(tx: Tx, beats: Iterable[Beat]) -> dict[int, tuple[Wish | None, str]]:
     """Renew leases in one statement. A job missing from the answer has lost its lease."""
-    listed = [asdict(b) for b in beats]
+    listed = [asdict(b) | {"unit": _clean(b.unit), "note": _clean(b.note)} for b in beats]
     rows = tx.all("beat", tick_ms=tx.tick_ms, beats=json.dumps(listed))
     if any(b["moved"] for b in listed):
         tx.ring("watch")
@@ -176,6 +181,10 @@ def beat(tx: Tx, beats: Iterable[Beat]) -> dict[int, tuple[Wish | None, str]]:
         row["id"]: (Wish(row["wish"]) if row["wish"] else None, row["wish_by"] or "")
         for row in rows
     }
+
+
+def _clean(text: str | None) -> str | None:
+    return None if text is None else clean(text)
 
 
 def keep_pace(tx: Tx, job: Job, *, minute_ms: int, done: float) -> None:
@@ -204,7 +213,7 @@ def keep_step(
         attempt=job.attempt,
         revision=job.run_revision,
     )
-    note_event(tx, "step", job=job, detail={"name": moves.cut(name)})
+    note_of_run(tx, job, "step", {"name": moves.cut(name)})
     return True
 
 
@@ -249,11 +258,13 @@ def cancel_children(tx: Tx, parent: Job) -> None:
 
 
 def take_lease(tx: Tx, job: Job) -> Job | None:
-    """First step of taking over from a stopped worker: its lease is replaced, the slot stays taken."""
+    """First step of taking over from a stopped worker: its lease is replaced, the slot
+    stays taken.
+    """
     lease = secrets.token_hex(16)
     if not tx.all("job_new_lease", id=job.id, lease=job.lease, new_lease=lease):
         return None
-    note_event(tx, "taken over", job=job, detail={"worker": job.worker})
+    note_of_run(tx, job, "taken over", {"worker": job.worker})
     return job_of(tx, job.id)
 
 
@@ -266,12 +277,13 @@ def next_wall_ms(tx: Tx, lanes: Iterable[str]) -> int | None:
     """The next wall-clock moment at which a claim in these lanes may succeed that cannot now: never
     when none is known.
     """
-    moments: list[int] = []
+    moments: list[int] = []  # later ones only: what is due and cannot start waits for a ring
     for name in lanes:
         lane = one(tx, "lane_get", lane=name)
         if lane is None:
             continue
-        if (due := one(tx, "next_due", lane=name)) and due["at_ms"] is not None:
+        due = one(tx, "next_due", lane=name, now_ms=tx.now_ms)
+        if due is not None and due["at_ms"] is not None:
             moments.append(due["at_ms"])
         opens = next_start_ms(lane["last_end_ms"], lane["delay_ms"], now_ms=tx.now_ms)
         pauses = [read_pause(row) for row in tx.all("pause_all", lane=name)]

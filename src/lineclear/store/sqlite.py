@@ -13,21 +13,24 @@ import random
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+from weakref import WeakSet
 
 from lineclear.bell import Bell, Room
 from lineclear.bell.unix import UnixBell
 from lineclear.clock import Clock, SystemClock
-from lineclear.errors import StoreBusy, StoreError, StoreFull, StoreRefused, StoreUnsafe
+from lineclear.errors import BadInput, StoreBusy, StoreError, StoreFull, StoreRefused, StoreUnsafe
 from lineclear.files import Files, network_file_system
 from lineclear.job import Job
 from lineclear.store.base import Row, Tx
-from lineclear.store.migrate import migrate, refuse_strangers
+from lineclear.store.migrate import migrate, newest, refuse_strangers
 from lineclear.store.rows import clean
 from lineclear.store.statements import load_statements
+
+T = TypeVar("T")
 
 BUSY_S = 30.0
 LOG_LIMIT = 64 * 1024 * 1024
@@ -35,6 +38,7 @@ OLDEST_SQLITE = (3, 35)
 
 _STATEMENTS = load_statements({"lock": ""})
 _abandoned: list[sqlite3.Connection] = []
+_stores: WeakSet[SqliteStore] = WeakSet()
 
 
 class SqliteTx:
@@ -83,11 +87,17 @@ class SqliteTx:
             name: clean(value) if isinstance(value, str) else value
             for name, value in parameters.items()
         }
-        return self._connection.execute(text, cleaned)
+        try:
+            return self._connection.execute(text, cleaned)
+        except OverflowError:
+            name = next(n for n, v in cleaned.items() if isinstance(v, int) and abs(v) >= 2**63)
+            raise BadInput(name, f"{name} is too large a number: {cleaned[name]}.") from None
 
 
 class SqliteStore:
-    """A database in one file. Usable from several threads; a forked copy opens its own connections."""
+    """A database in one file. Usable from several threads; a forked copy opens its own
+    connections.
+    """
 
     def __init__(self, path: Path, *, clock: Clock | None = None, create: bool = True) -> None:
         self.path = path.resolve()  # two names of one file share one folder and one bell
@@ -99,19 +109,25 @@ class SqliteStore:
         self._reader: sqlite3.Connection | None = None
         self._log_file: tuple[int, int] | None = None
         self._broken = ""
-        self._open(create)
+        _stores.add(self)
+        self._check_place(create=create)
+        try:
+            with self._errors():
+                self._open()
+        except BaseException:
+            self.close()
+            raise
         self.bell: Bell = UnixBell(self.path)
-        os.register_at_fork(after_in_child=self._forget)
 
-    def _open(self, create: bool) -> None:
+    def _check_place(self, *, create: bool) -> None:
         if sqlite3.sqlite_version_info < OLDEST_SQLITE:
             raise StoreRefused(
                 f"SQLite {sqlite3.sqlite_version} is too old: 3.35 or newer is needed."
             )
         if kind := network_file_system(self.path.parent):
             raise StoreRefused(
-                f"{self.path} is on a network file system ({kind}), where SQLite's locks do not hold. "
-                "Put the database on a local disk."
+                f"{self.path} is on a network file system ({kind}), where SQLite's locks do not "
+                "hold. Put the database on a local disk."
             )
         if not self.path.parent.is_dir():
             raise StoreRefused(
@@ -119,21 +135,27 @@ class SqliteStore:
             )
         if not create and not self.path.exists():
             raise StoreRefused(
-                f"There is no database {self.path}. `lineclear add` or `lineclear worker` makes one."
+                f"There is no database {self.path}. `lineclear add` or `lineclear worker` makes "
+                "one."
             )
-        with self._errors():
-            self._writer = self._connect()
-            number = refuse_strangers(self._writer, str(self.path))
-            self._retry(lambda: self._must(self._writer).execute("PRAGMA journal_mode = WAL"))
-            if number < _newest():
-                self._begin(self._writer)
-                try:
-                    migrate(self._writer)
-                    self._writer.execute("COMMIT")
-                except BaseException:
-                    self._roll_back(self._writer)
-                    raise
-                self._sync_log()
+
+    def _open(self) -> None:
+        self._writer = connection = self._connect()
+        number = _retry(lambda: refuse_strangers(connection, str(self.path)))
+        mode = _retry(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone()[0])
+        if mode != "wal":
+            raise StoreRefused(
+                f"{self.path} cannot have a write-ahead log where it is. Put it on a local disk."
+            )
+        if number < newest():
+            self._begin(connection)
+            try:
+                migrate(connection)
+                connection.execute("COMMIT")
+            except BaseException:
+                self._roll_back(connection)
+                raise
+            self._sync_log()
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -141,11 +163,12 @@ class SqliteStore:
         )
         connection.row_factory = sqlite3.Row
         connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute(f"PRAGMA journal_size_limit = {LOG_LIMIT}")
+        # These read the file, so that they too wait for whoever recovers or removes its log.
+        _retry(lambda: connection.execute("PRAGMA synchronous = NORMAL"))
+        _retry(lambda: connection.execute(f"PRAGMA journal_size_limit = {LOG_LIMIT}"))
         return connection
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         """In a forked child: never use or close what the parent opened."""
         _abandoned.extend(c for c in (self._writer, self._reader) if c is not None)
         self._lock, self._read_lock = threading.RLock(), threading.RLock()
@@ -186,14 +209,18 @@ class SqliteStore:
             if self._reader is None:
                 self._reader = self._connect()
             connection = self._reader
-            self._retry(lambda: connection.execute("BEGIN"))
+            connection.execute("BEGIN")
             try:
+                # The snapshot is taken here, where somebody in the way can be waited for.
+                _retry(lambda: connection.execute("SELECT 1 FROM lane LIMIT 1").fetchone())
                 yield SqliteTx(connection, self.clock)
             finally:
                 self._roll_back(connection)
 
     def sync(self) -> None:
-        """Put on disk what other processes have committed too: for answers that rest on their rows."""
+        """Put on disk what other processes have committed too: for answers that rest on
+        their rows.
+        """
         with self._lock, self._errors():
             self._sync_log()
 
@@ -224,27 +251,14 @@ class SqliteStore:
     def _begin(self, connection: sqlite3.Connection) -> None:
         if self._broken:
             raise StoreUnsafe(self._broken)
-        self._retry(lambda: connection.execute("BEGIN IMMEDIATE"))
-
-    def _retry(self, attempt: Any) -> None:
-        """Try again every 1 to 2 ms while another process writes: fairer than SQLite's own growing
-        waits.
-        """
-        deadline = time.monotonic() + BUSY_S
-        while True:
-            try:
-                attempt()
-            except sqlite3.OperationalError as error:
-                if _code(error) not in BUSY_CODES or time.monotonic() > deadline:
-                    raise
-                time.sleep(random.uniform(0.001, 0.002))  # noqa: S311  jitter, not a secret
-            else:
-                return
+        _retry(lambda: connection.execute("BEGIN IMMEDIATE"))
 
     def _sync_log(self) -> None:
         """One fdatasync of the write-ahead log. After a failed one nothing is acknowledged any
         more.
         """
+        if self._broken:
+            raise StoreUnsafe(self._broken)
         path = f"{self.path}-wal"
         try:
             inode = Path(path).stat().st_ino
@@ -256,9 +270,12 @@ class SqliteStore:
                 self._log_file = (descriptor, inode)
             _fdatasync(self._log_file[0])
         except FileNotFoundError:
-            return  # checkpointed and removed by the last closing process: the database itself is synced
+            return  # removed by the last process to close it: the database itself is on disk
         except OSError as error:
-            self._broken = f"The disk did not confirm a write ({error.strerror}). Check the disk, then start again."
+            self._broken = (
+                f"The disk did not confirm a write ({error.strerror}). Check the disk, then start "
+                "again."
+            )
             raise StoreUnsafe(self._broken) from error
 
     def _roll_back(self, connection: sqlite3.Connection) -> None:
@@ -282,6 +299,20 @@ BUSY_CODES = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 TROUBLE_CODES = (*BUSY_CODES, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 
 
+def _retry(attempt: Callable[[], T]) -> T:
+    """Try again every 1 to 2 ms while another process is in the way: fairer than SQLite's own
+    growing waits.
+    """
+    deadline = time.monotonic() + BUSY_S
+    while True:
+        try:
+            return attempt()
+        except sqlite3.OperationalError as error:
+            if _code(error) not in BUSY_CODES or time.monotonic() > deadline:
+                raise
+            time.sleep(random.uniform(0.001, 0.002))  # noqa: S311  jitter, not a secret
+
+
 def _code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
@@ -290,7 +321,8 @@ def _sentence(error: sqlite3.Error, path: Path) -> StoreError:
     match _code(error):
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return StoreBusy(
-                f"{path} stayed locked by another process for {BUSY_S:.0f} s. Nothing was changed; try again."
+                f"{path} stayed locked by another process for {BUSY_S:.0f} s. Nothing was "
+                "changed; try again."
             )
         case sqlite3.SQLITE_FULL:
             return StoreFull(
@@ -307,17 +339,20 @@ def _sentence(error: sqlite3.Error, path: Path) -> StoreError:
             )
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
             return StoreRefused(
-                f"{path} cannot be opened for writing ({error}). Check the rights of the file and its folder."
+                f"{path} cannot be opened for writing ({error}). Check the rights of the file and "
+                "its folder."
             )
         case _:
             return StoreError(f"{path} could not be used: {error}. Nothing was changed.")
 
 
-def _newest() -> int:
-    from lineclear.store.migrate import migrations
-
-    return migrations()[-1][0]
-
-
 def _fdatasync(descriptor: int) -> None:
     getattr(os, "fdatasync", os.fsync)(descriptor)
+
+
+def _forked() -> None:
+    for store in list(_stores):
+        store.forget()
+
+
+os.register_at_fork(after_in_child=_forked)

@@ -55,6 +55,9 @@ INSERT INTO event (job, lane, at_ms, kind, attempt, "by", detail, prev)
 VALUES (:job, :lane, :at_ms, :kind, :attempt, :by, :detail, (SELECT last_event FROM job WHERE id = :job))
 RETURNING seq
 
+-- name: event_chain
+UPDATE job SET last_event = :seq WHERE id = :job
+
 -- name: event_after
 SELECT seq, job, lane, at_ms, kind, attempt, "by", detail FROM event
 WHERE seq > :after ORDER BY seq LIMIT :limit
@@ -154,9 +157,9 @@ WHERE lane = :lane AND priority = :priority AND state = 'queued' AND held_ms IS 
 
 -- name: job_spread
 UPDATE job SET position = (SELECT spread FROM (
-  SELECT id, row_number() OVER (ORDER BY priority DESC, position, id) * 1024 AS spread FROM job
-  WHERE lane = :lane AND state = 'queued') o WHERE o.id = job.id)
-WHERE lane = :lane AND state = 'queued'
+  SELECT id, row_number() OVER (ORDER BY priority DESC, position, id) * :gap AS spread FROM job
+  WHERE lane = :lane AND state IN ('queued', 'running')) o WHERE o.id = job.id)
+WHERE lane = :lane AND state IN ('queued', 'running')
 
 -- name: job_slots
 SELECT id, slot FROM job WHERE lane = :lane AND state = 'running' ORDER BY slot
@@ -255,7 +258,7 @@ INSERT INTO worker (id, host, boot, time_ns, pid_ns, pid, version, lanes, lease_
 VALUES (:id, :host, :boot, :time_ns, :pid_ns, :pid, :version, :lanes, :lease_ms, :now_ms)
 
 -- name: worker_drop
-DELETE FROM worker WHERE id = :id
+DELETE FROM worker WHERE id = :id RETURNING id
 
 -- name: worker_all
 SELECT id, host, boot, time_ns, pid_ns, pid, version, lanes, lease_ms, started_ms FROM worker
@@ -263,7 +266,7 @@ ORDER BY started_ms, id
 
 -- name: next_due
 SELECT min(run_at_ms) AS at_ms FROM job
-WHERE lane = :lane AND state = 'queued' AND run_at_ms IS NOT NULL
+WHERE lane = :lane AND state = 'queued' AND run_at_ms IS NOT NULL AND run_at_ms > :now_ms
 
 -- name: undo_add
 INSERT INTO undo (at_ms, "by", kind, jobs) VALUES (:now_ms, :by, :kind, :jobs)
@@ -275,11 +278,15 @@ SELECT id, at_ms, "by", kind, jobs FROM undo WHERE at_ms >= :since_ms ORDER BY i
 DELETE FROM undo WHERE id = :id OR at_ms < :since_ms
 
 -- name: job_next_position
-SELECT min(position) AS position FROM job
+SELECT position FROM job
 WHERE lane = :lane AND state = 'queued' AND held_ms IS NULL AND run_at_ms IS NULL
-  AND priority = :priority AND position > :position AND id <> :but
+  AND priority = :priority AND position >= :position AND (position > :position OR id > :id)
+  AND id <> :but
+ORDER BY position LIMIT 1
 
 -- name: job_previous_position
-SELECT max(position) AS position FROM job
+SELECT position FROM job
 WHERE lane = :lane AND state = 'queued' AND held_ms IS NULL AND run_at_ms IS NULL
-  AND priority = :priority AND position < :position AND id <> :but
+  AND priority = :priority AND position <= :position AND (position < :position OR id < :id)
+  AND id <> :but
+ORDER BY position DESC LIMIT 1
