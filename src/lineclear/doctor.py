@@ -19,6 +19,7 @@ from typing import Literal
 
 from lineclear.errors import StoreError
 from lineclear.figures import MINUTE_MS, count, duration, size
+from lineclear.files import kind_of, network_file_system
 from lineclear.queue import Queue
 from lineclear.words import unserved
 
@@ -26,7 +27,6 @@ SLOW_IMPORT_S = 0.5
 LOW_DISK = 1_000_000_000
 FULL_DISK = 100_000_000
 BIG_LOG = 256 * 1024 * 1024
-NETWORK = {"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "ceph", "glusterfs", "afs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,26 +57,18 @@ def _folder(queue: Queue) -> Iterator[Finding]:
         yield Finding("bad", f"The folder {folder} is not there. Make it, or say --database.")
     elif not os.access(folder, os.W_OK | os.X_OK):
         yield Finding("bad", f"The folder {folder} cannot be written to. Give this user the right.")
+    elif kind := network_file_system(folder):
+        yield Finding("bad", f"{folder} is on a network drive ({kind}). Use a local disk.")
     else:
-        kind = _file_system(folder)
-        where = f"The folder {folder} can be written to ({kind or 'unknown file system'})."
-        yield Finding("ok", where)
-        if kind in NETWORK:
-            yield Finding("bad", f"{folder} is on a network drive ({kind}). Use a local disk.")
+        kind = _file_system(folder) or "its file system is unknown"
+        yield Finding("ok", f"The folder {folder} can be written to ({kind}).")
 
 
 def _file_system(folder: Path) -> str:
-    """The kind of file system, from the mount table where there is one."""
     try:
-        mounts = Path("/proc/self/mounts").read_text(errors="replace").splitlines()
+        return kind_of(Path("/proc/self/mounts").read_text("utf-8", "replace"), folder)
     except OSError:
         return ""
-    best, kind = "", ""
-    for fields in (line.split() for line in mounts):
-        point = fields[1].replace("\\040", " ")
-        if folder.is_relative_to(point) and len(point) >= len(best):
-            best, kind = point, fields[2]
-    return kind
 
 
 def _disk(queue: Queue) -> Iterator[Finding]:

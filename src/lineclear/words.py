@@ -322,18 +322,24 @@ def unserved(*lanes: Lane, now_ms: int) -> str:
 
 def paused(lanes: Sequence[Lane], *, now_ms: int, me: str = "") -> list[str]:
     """Who paused what, when, why and until when: one sentence for each pause."""
-    told = []
+    where: dict[str, list[str]] = {}
     for lane in lanes:
-        what = "Paused" if len(lanes) == 1 else f"Lane {printable(lane.name)} is paused"
         for pause in lane.pauses:
             ends = pause.until_ms
             if ends is not None and ends <= now_ms:
                 continue
-            since = clock(pause.since_ms, now_ms=now_ms)
-            why = f" ({plain(pause.why)})" if pause.why else ""
-            until = f", until {clock(ends, now_ms=now_ms)}" if ends is not None else ""
-            told.append(f"{what} by {who(pause.by, me)} at {since}{why}{until}.")
-    return told
+            told = f"by {who(pause.by, me)} at {clock(pause.since_ms, now_ms=now_ms)}"
+            told += f" ({plain(pause.why)})" if pause.why else ""
+            told += f", until {clock(ends, now_ms=now_ms)}" if ends is not None else ""
+            where.setdefault(told, []).append(printable(lane.name))
+    return [f"{_all_or(names, len(lanes))} {told}." for told, names in where.items()]
+
+
+def _all_or(names: Sequence[str], lanes: int) -> str:
+    if len(names) >= lanes:
+        return "Paused"
+    many = len(names) > 1
+    return f"Lane{'s' if many else ''} {' and '.join(names)} {'are' if many else 'is'} paused"
 
 
 HAPPENED: Final[Mapping[str, str]] = {
@@ -364,7 +370,10 @@ def happened(event: Event, *, now_ms: int, me: str = "") -> str:
         case "asked":
             told = f"asked to {ASKED.get(str(detail.get('wish')), 'stop')} by {by}"
         case "ended":
-            told = f"ended: {printable(str(detail.get('state')))}"
+            state = str(detail.get("state"))
+            if state == State.CANCELLED:
+                return f"stopped by {by}"
+            told = printable(state)
         case kind:
             told = HAPPENED.get(kind, printable(kind)).format(by=by, attempt=event.attempt)
     if isinstance(again_ms := detail.get("again_ms"), int):

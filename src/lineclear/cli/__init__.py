@@ -6,6 +6,7 @@ its own accord: leaving a command that waits leaves the job alone.
 
 from __future__ import annotations
 
+import os
 import sys
 
 from lineclear.errors import LineClearError
@@ -13,15 +14,23 @@ from lineclear.errors import LineClearError
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; answers its exit code. Data goes to stdout, everything else to stderr."""
-    from lineclear.cli.ground import code_of
-    from lineclear.cli.program import command
+    from lineclear.cli.ground import code_of, plain_ground
 
+    given = sys.argv[1:] if arguments is None else arguments
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # A title may hold what this terminal's encoding has no sign for.
             stream.reconfigure(errors="backslashreplace")
     try:
-        command()(args=arguments, prog_name="lineclear")
+        if given in ([], ["status"], ["ls"]) and "_LINECLEAR_COMPLETE" not in os.environ:
+            # The look most often taken needs no parser, whose import takes longer than the answer.
+            from lineclear.cli.looks import overview
+
+            overview(plain_ground())
+            return 0
+        from lineclear.cli.program import command
+
+        command()(args=given, prog_name="lineclear")
     except LineClearError as error:
         from lineclear.figures import printable
 

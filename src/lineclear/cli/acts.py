@@ -39,10 +39,14 @@ from lineclear.queue import Queue
 EVERYTHING = 100_000
 
 
-def said(verb: str, job: Job, *, quiet: bool, more: str = "") -> None:
-    """``Paused 41 The Hobbit``, or the id alone."""
-    sentence = f"{words.ACTED[verb]} {job.id} {printable(job.name)}"
-    say(str(job.id) if quiet else f"{sentence}, {more}." if more else f"{sentence}.")
+def said(verb: str, before: Job, after: Job, *, quiet: bool, more: str = "") -> None:
+    """``Paused 41 The Hobbit.``, or the id alone; says so where nothing had to change."""
+    if quiet:
+        say(str(after.id))
+        return
+    same = ", as it was already" if before.version == after.version else ""
+    did = "Stopped" if verb in ("stop", "kill") and after.ended else words.ACTED[verb]
+    say(f"{did} {after.id} {printable(after.name)}{', ' + more if more else ''}{same}.")
 
 
 def placed(queue: Queue, job: Job) -> str:
@@ -93,7 +97,7 @@ def move(
 
     def act(job: Job) -> None:
         after = queue.move(job.id, next(pairs))
-        said("move", after, quiet=quiet, more=placed(queue, after))
+        said("move", job, after, quiet=quiet, more=placed(queue, after))
 
     each(jobs, act)
 
@@ -121,8 +125,8 @@ def remove(
     queue = ground(ctx).queue
     jobs = pick(queue, ids, pool=pool_of(waiting_of, queue, lane, all_=everything))
     removed = queue.remove(*(job.id for job in jobs), why=reason)
-    for job in removed:
-        said("remove", job, quiet=quiet)
+    for job, after in zip(jobs, removed, strict=True):
+        said("remove", job, after, quiet=quiet)
     note(f"{count(len(removed), 'job')} removed. Back with: lineclear undo")
 
 
@@ -177,7 +181,7 @@ def stop(
     def act(job: Job) -> None:
         ask_it = queue.kill if now else queue.cancel
         after = ask_it(job.id, if_state=if_state, why=reason)
-        said("kill" if now else "stop", after, quiet=quiet)
+        said("kill" if now else "stop", job, after, quiet=quiet)
         if after.state is not State.RUNNING:
             return
         if job.worker_alive is False:
@@ -283,7 +287,7 @@ def retry(
 
     def act(job: Job) -> None:
         after = queue.retry(job.id, start_over=start_over, first=first)
-        said("retry", after, quiet=quiet, more=placed(queue, after))
+        said("retry", job, after, quiet=quiet, more=placed(queue, after))
 
     each(jobs[::-1] if first else jobs, act)
 
@@ -305,7 +309,7 @@ def start(
         ask(f"Start {naming(jobs)} now?", yes=yes)
 
     def act(job: Job) -> None:
-        said("start", queue.force(job.id, if_state=if_state), quiet=quiet)
+        said("start", job, queue.force(job.id, if_state=if_state), quiet=quiet)
         held = next((why for why in queue.why(job.id) if why.kind in ("slots", "no worker")), None)
         if held is not None:
             note(f"{words.reason(held, now_ms=queue.now_ms())} It starts as soon as it can.")
@@ -363,7 +367,8 @@ def pause(
         raise Ended(USAGE, "--for and --until are for lanes: add --lane LANE or --all.")
 
     def act(job: Job) -> None:
-        said("pause", queue.hold(job.id, if_state=if_state, why=reason), quiet=quiet)
+        after = queue.hold(job.id, if_state=if_state, why=reason)
+        said("pause", job, after, quiet=quiet)
 
     each(pick(queue, ids), act)
 
@@ -387,6 +392,6 @@ def resume(
 
     def act(job: Job) -> None:
         after = queue.release(job.id, if_state=if_state)
-        said("resume", after, quiet=quiet, more=placed(queue, after))
+        said("resume", job, after, quiet=quiet, more=placed(queue, after))
 
     each(pick(queue, ids), act)

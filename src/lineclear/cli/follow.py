@@ -158,6 +158,10 @@ def wait(
 
 def wait_for(queue: Queue, ids: Sequence[int], *, until: str, timeout_s: float | None) -> list[Job]:
     """Block until all have ended or started. Code 6 when the time is over, 130 at Ctrl-C."""
+    lanes = {queue.get(job_id).lane for job_id in ids}
+    alone = [lane for lane in queue.lanes() if lane.name in lanes and not lane.workers]
+    if alone:
+        note(words.unserved(*alone, now_ms=queue.now_ms()))
     try:
         return queue.wait(*ids, until=until, timeout_s=timeout_s)
     except TimeoutError as error:

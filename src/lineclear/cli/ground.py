@@ -5,6 +5,7 @@ Called by the verb modules; prints nothing but questions and notes, on stderr.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -83,6 +84,13 @@ class Ground:
         if self.database is None and self.app is not None:
             return str(self.loaded.database)
         return self.database
+
+
+def plain_ground() -> Ground:
+    """As without any option before the verb."""
+    from lineclear.cli.table import wants_colour
+
+    return Ground(None, os.environ.get("LINECLEAR_APP"), wants_colour("auto"))
 
 
 def ground(ctx: typer.Context) -> Ground:

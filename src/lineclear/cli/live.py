@@ -43,6 +43,7 @@ class Live:
         self.seen: view.Picture | None = None
         self.rows: list[view.Row] = []
         self.selected: int | None = None
+        self.picked = False
         self.armed: Armed | None = None
         self.message = ""
         self.log_of: int | None = ids[0] if len(ids) == 1 else None
@@ -83,13 +84,13 @@ class Live:
                 self.rows = [get.row(self.queue.get(job_id)) for job_id in self.ids]
             else:
                 self.seen = view.picture(self.queue, lane=self.lane)
-                self.rows = [*self.seen.running, *self.seen.waiting, *self.seen.ended]
+                self.rows = self.seen.rows
         except StoreError as error:
             self.message = f"What you see is from before: {error}"
             return
         states = {row.job.id: str(row.job.state) for row in self.rows}
         self.armed = still(self.armed, states, now_s=time.monotonic())
-        if self.selected not in states:
+        if self.selected not in states or not (self.picked or self.armed):
             self.selected = self.rows[0].job.id if self.rows else None
 
     # Drawing
@@ -167,7 +168,7 @@ class Live:
         ids = [row.job.id for row in self.rows]
         at = ids.index(self.selected) if self.selected in ids else 0
         self.selected = ids[max(0, min(len(ids) - 1, at + by))]
-        self.armed = None
+        self.armed, self.picked = None, True
 
     def _act(self, key: str, row: view.Row) -> None:
         job, queue = row.job, self.queue

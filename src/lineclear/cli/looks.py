@@ -11,6 +11,7 @@ from lineclear.cli import table, view
 from lineclear.cli.ground import (
     FAILED,
     Ended,
+    Ground,
     Ids,
     Json,
     LaneName,
@@ -23,7 +24,7 @@ from lineclear.cli.ground import (
 )
 from lineclear.cli.when import ago_ms
 from lineclear.errors import BadInput
-from lineclear.figures import clock, count, printable
+from lineclear.figures import clock, printable
 from lineclear.job import Job, State
 from lineclear.looks import Look
 from lineclear.queue import Queue
@@ -57,22 +58,29 @@ def status(
         show_rows(at.queue, rows, color=at.color, as_json=as_json, quiet=quiet, form=form)
         return
     seen = view.picture(at.queue, lane=lane, waiting=10_000 if everything else 20)
-    rows = [*seen.running, *seen.waiting, *seen.ended]
-    rows = [row for row in rows if state in (None, row.job.state)]
+    rows = [row for row in seen.rows if state in (None, row.job.state)]
     if as_json:
         say(view.document(at.queue, rows, queue=view.lanes_document(seen)))
     elif quiet or form or state:
         show_rows(at.queue, rows, color=at.color, quiet=quiet, form=form)
     else:
-        say(seen.headline)
-        drawn = table.Table(rows, width=table.width_of_terminal(), color=at.color)
-        for heading, listed in table.sections(seen):
-            say(f"\n{heading}")
-            for row in listed:
-                say(drawn.text(row))
+        print_picture(seen, color=at.color)
     bad = [row for row in [*seen.running, *seen.ended] if words.WORDS[row.seen][2] == "bad"]
     if check and bad:
         raise Ended(FAILED)
+
+
+def overview(at: Ground) -> None:
+    """``status`` without any option."""
+    print_picture(view.picture(at.queue), color=at.color)
+
+
+def print_picture(seen: view.Picture, *, color: bool) -> None:
+    """The sentence, then what runs, what waits, what ended last."""
+    say(seen.headline)
+    drawn = table.Table(seen.rows, width=table.width_of_terminal(), color=color)
+    for heading, rows in table.sections(seen):
+        say("\n".join(["", heading, *map(drawn.text, rows)]))
 
 
 def history(
@@ -166,7 +174,7 @@ def _about(queue: Queue, row: view.Row, get: view.Gatherer) -> list[str]:
         ("Input", _json(job.args, "arguments")),
         ("Result", _json(job.result, "result") if job.result is not None else ""),
         ("Error", printable(job.error) if job.error and row.seen in _ERRORS else ""),
-        ("Steps", f"{count(len(steps), 'step')} finished" if steps else ""),
+        ("Steps", f"{len(steps):,} finished" if steps else ""),
         ("Retries", _retries(job)),
         ("Log", f"lineclear log {job.id}" if job.attempt else ""),
     ]

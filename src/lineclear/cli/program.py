@@ -68,7 +68,7 @@ def start(
     app = app or os.environ.get("LINECLEAR_APP")
     ctx.obj = Ground(database, app, wants_colour(color))
     if ctx.invoked_subcommand is None:
-        looks.status(ctx)
+        looks.overview(ctx.obj)
 
 
 def command() -> Any:

@@ -50,6 +50,10 @@ class Picture:
     ended: list[Row]
     forecast: Forecast
 
+    @property
+    def rows(self) -> list[Row]:
+        return [*self.running, *self.waiting, *self.ended]
+
 
 class Gatherer:
     """Reads rows, each task's usual duration once."""

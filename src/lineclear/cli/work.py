@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -27,6 +27,7 @@ from lineclear.cli.when import duration_ms, moment_ms
 from lineclear.errors import BadInput
 from lineclear.figures import ordinal
 from lineclear.job import State
+from lineclear.queue import Queue
 from lineclear.settings import Settings
 
 
@@ -54,8 +55,9 @@ def add(
     run_at_ms = None
     if not_before is not None:
         run_at_ms = moment_ms(not_before, "--not-before", now_ms=queue.now_ms())
+    args = arguments(given or (), _texts(queue, task))
     added = queue.add(
-        task, arguments(given or ()), lane=lane, key=key, title=title, priority=priority,
+        task, args, lane=lane, key=key, title=title, priority=priority,
         first=first, run_at_ms=run_at_ms, held=paused,
     )  # fmt: skip
     job = added.job
@@ -72,8 +74,16 @@ def add(
             raise Ended(code)
 
 
-def arguments(given: Sequence[str]) -> dict[str, Any]:
-    """``name=value`` pairs; a value that reads as JSON is that, any other is text."""
+def _texts(queue: Queue, task: str) -> set[str]:
+    """The arguments that are text, so that ``title=1984`` is no number."""
+    known = queue.tasks.get(task)
+    if known is None:
+        return set()
+    return {name for name, kind in known.arguments.annotations.items() if kind in (str, str | None)}
+
+
+def arguments(given: Sequence[str], texts: Collection[str]) -> dict[str, Any]:
+    """``name=value`` pairs; what reads as JSON is that, anything else and ``texts`` are text."""
     found: dict[str, Any] = {}
     for text in given:
         name, sign, value = text.partition("=")
@@ -81,7 +91,7 @@ def arguments(given: Sequence[str]) -> dict[str, Any]:
             raise BadInput(text, f"{text!r} is no argument: write name=value.")
         if name in found:
             raise BadInput(name, f"{name}: this argument is given twice.")
-        found[name] = _value(value)
+        found[name] = value if name in texts else _value(value)
     return found
 
 
@@ -120,12 +130,12 @@ def worker(
 
 def run(ctx: typer.Context, job: OneId, *, grace: Grace = None) -> None:
     """Run one waiting job here, by the same claim as any worker's, and end with it."""
-    from lineclear.worker.supervisor import run_worker
-
     queue = ground(ctx).queue
     found = one_job(queue, job)
     if found.state is not State.QUEUED:
         raise Ended(5, f"Job {found.id} is {found.state}, so it cannot be started.")
+    from lineclear.worker.supervisor import run_worker
+
     code = run_worker(
         queue.database, lanes=(found.lane,), only_job=found.id, settings=_settings(grace)
     )
