@@ -108,6 +108,11 @@ class Queue:
 
         return SqliteStore(self.database, clock=self._clock, create=self._create)
 
+    def check_store(self) -> None:
+        """Open the database and let go of it. Raises ``StoreError`` saying why it cannot be used."""
+        _ = self.store
+        self.close()
+
     def now_ms(self) -> int:
         return self._clock.now_ms()
 

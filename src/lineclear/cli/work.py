@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
@@ -121,11 +123,13 @@ def worker(
     grace: Grace = None,
 ) -> None:
     """Work off the line, until stopped with Ctrl-C or SIGTERM."""
-    from lineclear.worker.supervisor import run_worker
-
     queue = ground(ctx).new_queue
-    lanes = tuple(lane) if lane else None
-    raise Ended(run_worker(queue.database, lanes=lanes, settings=_settings(grace)))
+    settings = _settings(grace)
+    queue.check_store()
+    # The same process goes on as the bare worker: what the command line has loaded is not for the night.
+    os.environ["LINECLEAR_GRACE_S"] = f"{settings.grace_s:g}"
+    command = [sys.executable, "-m", "lineclear.worker", str(queue.database), *(lane or ())]
+    os.execv(sys.executable, command)
 
 
 def run(ctx: typer.Context, job: OneId, *, grace: Grace = None) -> None:
