@@ -1,9 +1,10 @@
-"""Judges the runs of other workers and takes back the dead ones. Called by the supervisor at each scan.
+"""Judges the runs of other workers and takes back the dead ones. Called by the supervisor at each
+scan.
 
-On one machine a held worker lock means alive, whatever any clock says, and a free one means dead at once. A worker
-that holds its lock but has not beaten for a whole lease is stopped or wedged: its run is taken over in three steps,
-the lease first, then the processes, then the slot, so that never two run at once. Where it cannot be shown that the
-processes are gone, nothing is taken until it can.
+On one machine a held worker lock means alive, whatever any clock says, and a free one means dead at
+once. A worker that holds its lock but has not beaten for a whole lease is stopped or wedged: its
+run is taken over in three steps, the lease first, then the processes, then the slot, so that never
+two run at once. Where it cannot be shown that the processes are gone, nothing is taken.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ import asyncio
 import logging
 import shutil
 import time
-from collections import defaultdict
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 
 from lineclear.clock import here
 from lineclear.files import Files
-from lineclear.job import Ending, Job
+from lineclear.job import Cause, Ending, Job
+from lineclear.job import State as JobState
 from lineclear.locks import is_held
 from lineclear.store import runs
 from lineclear.store.base import Tx
@@ -51,24 +52,30 @@ class Judgement:
 
 @dataclass(slots=True)
 class Leases:
-    """The runs of others as one worker has seen them. Not frozen: it remembers when it first saw each beat."""
+    """The runs of others as one worker has seen them. Not frozen: it remembers when it first saw
+    each beat.
+    """
 
     files: Files
     writer: Writer
     worker: str
     _seen: dict[tuple[int, str], tuple[int, float]] = field(default_factory=dict)
+    _taken: set[str | None] = field(default_factory=set)
+    """Leases that replaced a stopped worker's, of runs whose processes are not gone yet."""
 
     async def take_back(
         self, foreign: list[Job], signs: list[Sign], *, tick_ms: int
     ) -> tuple[bool, float | None]:
-        """Take back what is dead: whether anything was freed, and in how many seconds to look again."""
+        """Take back what is dead: whether anything was freed, and in how many seconds to look
+        again.
+        """
         known = {sign.id: sign for sign in signs}
-        dead: dict[str, list[Job]] = defaultdict(list)
+        dead: dict[str, list[Job]] = {sign.id: [] for sign in signs if self._is_dead(sign.id)}
         freed, again_s = False, []
         for job in foreign:
             judgement = self.judge(job, known.get(job.worker or ""), tick_ms=tick_ms)
             if judgement.state is State.DEAD:
-                dead[job.worker or ""].append(job)
+                dead.setdefault(job.worker or "", []).append(job)
             elif judgement.state is State.STOPPED:
                 taken = await self._take_over(job, known.get(job.worker or ""))
                 freed = freed or taken
@@ -76,14 +83,17 @@ class Leases:
             elif judgement.holds_s is not None:
                 again_s.append(judgement.holds_s)
         for worker, jobs in dead.items():
+            # What it started must be gone before its jobs are free, and before its name is.
             gone = await asyncio.to_thread(sweep, worker)
-            if gone:
-                await self._give_back(jobs, known.get(worker))
-            freed = freed or gone
-            again_s += [] if gone else [AGAIN_S]
-        await self._drop_dead(signs, still={job.worker for job in foreign} - set(dead))
+            if gone and await self._bury(jobs, known.get(worker)):
+                freed = freed or bool(jobs)
+            else:
+                again_s.append(AGAIN_S)
         self._forget_all_but(foreign)
         return freed, min(again_s, default=None)
+
+    def _is_dead(self, worker: str) -> bool:
+        return worker != self.worker and is_held(self.files.lock(worker)) is False
 
     def judge(self, job: Job, sign: Sign | None, *, tick_ms: int) -> Judgement:
         lease_ms = sign.lease_ms if sign else UNKNOWN_LEASE_MS
@@ -95,12 +105,14 @@ class Leases:
             if left_ms >= 0:
                 return Judgement(State.ALIVE, (left_ms + 1) / 1000)
             return Judgement(State.STOPPED if sign.place == here() else State.ALIVE)
-        if held:
-            return Judgement(State.ALIVE)
+        if held or sign is None or sign.place != here():
+            return Judgement(State.ALIVE)  # nothing shows that its processes are gone
         return self._by_watching(job, lease_ms)
 
     def _by_watching(self, job: Job, lease_ms: int) -> Judgement:
-        """No lock to ask: the same beat, seen for a whole lease by this process's own clock, is a dead one."""
+        """No lock to ask: the same beat, seen for a whole lease by this process's own clock, is a
+        dead one.
+        """
         now_s = time.monotonic()
         key = (job.id, job.lease or "")
         beat, since_s = self._seen.get(key, (-1, now_s))
@@ -112,33 +124,44 @@ class Leases:
 
     async def _take_over(self, job: Job, sign: Sign | None) -> bool:
         log.warning("job %d: its worker holds its lock but does not beat; taking over", job.id)
-        mine = await self.writer.write(lambda tx: runs.take_lease(tx, job))
+        mine: Job | None = job
+        if job.lease not in self._taken:
+            mine = await self.writer.write(lambda tx: runs.take_lease(tx, job))
         if mine is None:
             return False
+        self._taken.add(mine.lease)
         if not await asyncio.to_thread(_end_processes, mine, sign):
             log.warning("job %d: its processes could not be ended; not taken", job.id)
             return False
         await self._give_back([mine], sign)
+        self._taken.discard(mine.lease)
         return True
 
     async def _give_back(self, jobs: list[Job], sign: Sign | None) -> None:
         ending = Ending("lost", sentence=_sentence(sign))
 
-        def finish(tx: Tx) -> list[Job]:
-            return [job for job in jobs if runs.finish(tx, job, ending, by=self.worker)]
+        def finish(tx: Tx) -> list[tuple[Job, Job]]:
+            ended = [(job, runs.finish(tx, job, ending, by=self.worker)) for job in jobs]
+            return [(before, after) for before, after in ended if after is not None]
 
-        for job in await self.writer.write(finish):
-            log.info("job %d: taken back, %s", job.id, ending.sentence)
-            wipe(self.files, job)
+        for before, after in await self.writer.write(finish):
+            log.info("job %d: taken back, %s", before.id, ending.sentence)
+            wipe(self.files, before)
+            wipe_kept(self.files, after)
 
-    async def _drop_dead(self, signs: list[Sign], *, still: set[str | None]) -> None:
-        for sign in signs:
-            lock = self.files.lock(sign.id)
-            if sign.id not in still and sign.id != self.worker and is_held(lock) is False:
-                # Also where it had no run: what it started must be gone before its name is.
-                await asyncio.to_thread(sweep, sign.id)
-                await self.writer.write(_dropping(sign))
-                lock.unlink(missing_ok=True)
+    async def _bury(self, jobs: list[Job], sign: Sign | None) -> bool:
+        """Take back a dead worker's runs and forget it. False where it left more than was seen: it
+        may have claimed between the look and its death.
+        """
+        await self._give_back(jobs, sign)
+        if sign is None:
+            return True
+        forgotten = await self.writer.write(
+            lambda tx: runs.drop_worker(tx, sign, kind="worker lost")
+        )
+        if forgotten:
+            self.files.lock(sign.id).unlink(missing_ok=True)
+        return forgotten
 
     def _forget_all_but(self, foreign: list[Job]) -> None:
         keys = {(job.id, job.lease or "") for job in foreign}
@@ -151,12 +174,36 @@ def mark_of(job: Job) -> str:
 
 
 def wipe(files: Files, job: Job) -> None:
-    """Remove what a run that is over left behind: its staging, and a file beside a target that it had begun."""
+    """Remove what a run that is over left behind: its staging, and a file beside a target that it
+    had begun.
+    """
     shutil.rmtree(files.staging(job.id, job.attempt), ignore_errors=True)
     if job.publishing:
         temporary = Path(job.publishing)
         if temporary.name.startswith(".") and temporary.name.endswith(f".{job.id}-{job.attempt}"):
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):  # its folder may be gone, or not ours any more
+                temporary.unlink()
+
+
+def wipe_older(files: Files, job: Job) -> None:
+    """Remove what earlier attempts and revisions left. Never a later one's: this claim may have
+    been taken over meanwhile.
+    """
+    for folder, least in (
+        (files.staging(job.id, 0), job.attempt),
+        (files.kept(job.id, 0), job.revision),
+    ):
+        for one in folder.parent.glob(f"{job.id}-*"):
+            number = one.name.partition("-")[2]
+            if number.isdecimal() and int(number) < least:
+                shutil.rmtree(one, ignore_errors=True)
+
+
+def wipe_kept(files: Files, ended: Job) -> None:
+    """Remove what a job kept over its attempts, where its end leaves no use for it."""
+    stopped_now = ended.state is JobState.QUEUED and ended.cause is Cause.STOPPED_NOW
+    if ended.state is JobState.DONE or (stopped_now and not ended.options.keep_on_stop_now):
+        wipe_older(files, replace(ended, attempt=0, revision=ended.revision + 1))
 
 
 def _end_processes(job: Job, sign: Sign | None) -> bool:
@@ -171,7 +218,3 @@ def _sentence(sign: Sign | None) -> str:
     if sign is not None and here().boot and sign.place.boot != here().boot:
         return "The machine restarted, or its container did; it resumes at its place."
     return "Its worker was lost; it resumes at its place."
-
-
-def _dropping(sign: Sign) -> Callable[[Tx], None]:
-    return lambda tx: runs.drop_worker(tx, sign, kind="worker lost")

@@ -1,7 +1,8 @@
-"""One run: a claimed job, the process it runs in, and everything said between the two. The supervisor makes one.
+"""One run: a claimed job and the process it runs in. The supervisor makes one for each claim.
 
-It ends in one place: when the process and all that came of it are gone, the end is stored under the lease, and only
-then is the slot free. A run whose lease is lost ends its process and writes nothing.
+It ends in one place: when the process and all that came of it are gone, the end is stored under the
+lease, and only then is the slot free. A run whose lease is lost ends its process and changes
+nothing: each write carries the lease.
 """
 
 from __future__ import annotations
@@ -10,26 +11,17 @@ import asyncio
 import contextlib
 import logging
 import os
-import shutil
 import signal
 import sys
-import time
 from collections.abc import Callable
-from dataclasses import replace
 from io import FileIO
-from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
-from lineclear import wire
-from lineclear.errors import LineClearError, Refused
-from lineclear.files import Files
-from lineclear.job import Ending, Job, NewJob, State, Wish
-from lineclear.settings import Settings
-from lineclear.store import acts, runs
+from lineclear.job import Ending, Job, State, Wish
+from lineclear.store import runs
 from lineclear.store.base import Tx
-from lineclear.store.runs import Beat
 from lineclear.worker import linux
-from lineclear.worker.leases import mark_of, wipe
+from lineclear.worker.leases import mark_of, wipe, wipe_kept, wipe_older
 from lineclear.worker.logreader import LogReader, Stream
 from lineclear.worker.logs import JobLog, pump
 from lineclear.worker.processes import (
@@ -41,29 +33,13 @@ from lineclear.worker.processes import (
     spawn,
     terminate_group,
 )
-from lineclear.worker.writer import Writer
+from lineclear.worker.talk import Heard, Owner, Talk, sentence_of
 
 log = logging.getLogger("lineclear.worker")
 
 Why = Literal["interrupt", "wish", "timeout", "lost"]
 
 DRAIN_S = 5.0
-READ_BYTES = 256 * 1024
-
-
-class Owner(Protocol):
-    """What a run needs of its supervisor."""
-
-    files: Files
-    writer: Writer
-    settings: Settings
-    worker: str
-
-    def moved(self) -> None:
-        """A run has something to store with the next beat."""
-
-    def ended(self, tx: Tx, job: Job) -> Job | None:
-        """Inside the transaction that frees the slot: the next job of that lane, if it can start at once."""
 
 
 class Run:
@@ -71,23 +47,21 @@ class Run:
 
     def __init__(self, job: Job, owner: Owner, *, echo: bool = False) -> None:
         """``echo`` shows the job's output on this process's own too, for a run by hand."""
-        self.job = job
+        self.talk = Talk(job, owner, heard=self._heard)
         self._owner = owner
         self._log = JobLog(owner.files.log(job.id, job.attempt), mode=owner.files.mode)
         self._reader = LogReader(owner.files.log(job.id, job.attempt)) if echo else None
         self._spawned: Spawned | None = None
         self._loop = asyncio.get_running_loop()
         self._exited = asyncio.Event()
-        self._stop_sent = ""
         self._ended_for: Why | None = None
-        self._said_end = False
+        self._fault = ""
         self._state = State.RUNNING
-        self._moves = 0
-        self._moved: wire.Moved | None = None
-        self._moved_tick = 0
-        self._done = job.done
-        self._writer: asyncio.StreamWriter | None = None
         self._timers: list[asyncio.TimerHandle] = []
+
+    @property
+    def job(self) -> Job:
+        return self.talk.job
 
     @property
     def pid(self) -> int | None:
@@ -101,22 +75,25 @@ class Run:
     async def live(self) -> Job | None:
         """The whole life; answers the next job of the lane where one was claimed with the end."""
         oom_before = linux.oom_kills()
-        ending: Ending
         try:
             await asyncio.to_thread(self._prepare)
+            if (why := self._wanted_over) is not None:
+                return await self._finish(Ending(why))
             self._spawned = self._spawn()
         except (NotStarted, OSError) as error:
             self._log.note(str(error))
             return await self._finish(Ending("not started", sentence=str(error)))
         with contextlib.ExitStack() as watching:
             self._watch(watching, self._spawned)
-            talk = asyncio.create_task(self._converse(self._spawned))
+            talking = asyncio.create_task(self._converse(self._spawned))
             await self._exited.wait()
             await self._end_processes(self._spawned)
             seen = self._spawned.reap() or Exit()
-            _, late = await asyncio.wait([talk], timeout=DRAIN_S)
-            for task in late:
-                task.cancel()
+            _, late = await asyncio.wait([talking], timeout=DRAIN_S)
+            if late:
+                # To its very end: it holds a descriptor, whose number is free after this.
+                talking.cancel()
+                await asyncio.wait([talking])
             self._pump_rest(self._spawned)
         self._spawned.close()
         ending = Ending(
@@ -124,8 +101,16 @@ class Run:
             exit_code=seen.code,
             signal=seen.signal,
             out_of_memory=seen.signal == signal.SIGKILL and linux.oom_kills() > oom_before,
+            sentence=self._fault,
         )
         return await self._finish(ending)
+
+    @property
+    def _wanted_over(self) -> Why | None:
+        """Why there is no point in starting its process."""
+        if self._ended_for is None and (stop := self.talk.asked_to_stop) is not None:
+            return "interrupt" if stop.why == "interrupt" else "wish"
+        return self._ended_for
 
     # What others ask of it
 
@@ -133,7 +118,7 @@ class Run:
         """What people want of this job, as the last beat or scan brought it."""
         match want:
             case Wish.CANCEL:
-                self._stop("cancel", by)
+                self.talk.stop("cancel", by)
             case Wish.KILL | Wish.REQUEUE:
                 self.end_now("wish")
             case None:
@@ -141,7 +126,7 @@ class Run:
 
     def interrupt(self) -> None:
         """Ask it to stop at its next safe point because the worker stops."""
-        self._stop("interrupt", "the worker")
+        self.talk.stop("interrupt", "the worker")
 
     def end_gently(self, why: Why) -> None:
         """TERM to its group now, the end of everything after the time for that."""
@@ -154,44 +139,20 @@ class Run:
         """KILL now. The first reason stands, except that a lost lease outranks every other."""
         if why == "lost" or self._ended_for is None:
             self._ended_for = why
+        self._kill()
+
+    def _kill(self) -> None:
         if self._spawned is not None and not self._exited.is_set():
             terminate_group(self._spawned.pid, self._spawned.start, signal.SIGKILL)
-
-    def take_beat(self) -> Beat:
-        """What moved since the last beat, taken: the next one starts from nothing."""
-        moved, moves = self._moved, self._moves
-        self._moved, self._moves = None, 0
-        beat = Beat(self.job.id, self.job.lease or "")
-        if not moves:
-            return beat
-        beat = replace(beat, moved=1, moves=moves, moved_tick=self._moved_tick)
-        if moved is None:
-            return beat
-        return replace(
-            beat, done=moved.done, total=moved.total, unit=moved.unit or None, note=moved.note
-        )
-
-    @property
-    def has_moved(self) -> bool:
-        return self._moves > 0
-
-    @property
-    def done(self) -> float | None:
-        """Progress as last heard, for the pace."""
-        return self._done
 
     # Starting
 
     def _prepare(self) -> None:
         files, job = self._owner.files, self.job
-        for older in files.staging(job.id, 0).parent.glob(f"{job.id}-*"):
-            shutil.rmtree(older, ignore_errors=True)
+        wipe_older(files, job)
         files.make(files.staging(job.id, job.attempt))
         files.make(files.log(job.id, job.attempt).parent)
-        kept = files.kept(job.id, job.revision)
-        if not kept.exists():
-            _wipe_kept(files, job)
-            files.make(kept)
+        files.make(files.kept(job.id, job.revision))
 
     def _spawn(self) -> Spawned:
         command = [
@@ -242,139 +203,33 @@ class Run:
             self._loop.remove_reader(pipe.fileno())
             pump(pipe, self._log, stream)
 
-    # Talking
+    # While it runs
 
     async def _converse(self, spawned: Spawned) -> None:
-        reader, self._writer = await asyncio.open_connection(sock=spawned.socket)
-        messages = wire.Reader()
+        """Nobody may wait for an answer that does not come: where talking fails, it is ended."""
         try:
-            if not await self._store_child(spawned):
-                self.end_now("lost")
-                return
-            await self._send_run()
-            while data := await reader.read(READ_BYTES):
-                for message in messages.feed(data):
-                    await self._hear(message)
-        except (ConnectionError, BrokenPipeError):
-            pass
-        except (wire.WireError, LineClearError) as error:
-            self._log.note(f"The run's process sent nonsense and is ended: {error}")
-            terminate_group(spawned.pid, spawned.start, signal.SIGKILL)
-        finally:
-            self._writer.close()
+            await self.talk.until_closed(spawned)
+        except Exception as error:
+            log.warning("job %d: talking to its process failed", self.job.id, exc_info=error)
+            self._fault = sentence_of(error)
+            self._log.note(self._fault)
+            self._kill()
 
-    async def _store_child(self, spawned: Spawned) -> bool:
-        """Nothing runs before its process is on record, so that whoever takes over can end it."""
-        job, pid, start = self.job, spawned.pid, spawned.start
-        self.job = replace(job, child_pid=pid, child_start=start)
-        return await self._owner.writer.write(
-            lambda tx: runs.set_child(tx, job, pid=pid, start=start)
-        )
-
-    async def _send_run(self) -> None:
-        job, files = self.job, self._owner.files
-        steps = await self._owner.writer.write(lambda tx: runs.steps_of(tx, job.id), durable=False)
-        await self._send(
-            wire.Run(
-                job=job.id,
-                attempt=job.attempt,
-                lane=job.lane,
-                task=job.task,
-                app=job.app,
-                args=job.args,
-                key=job.key,
-                title=job.title,
-                unit=job.unit,
-                steps=steps,
-                staging=str(files.staging(job.id, job.attempt)),
-                kept=str(files.kept(job.id, job.revision)),
-                memory_mb=job.options.memory_mb,
-                started_ms=job.started_ms or 0,
-            )
-        )
-        if job.options.timeout_s is not None:
-            self._later(job.options.timeout_s, self._time_is_up)
-
-    async def _send(self, message: wire.Message) -> None:
-        if self._writer is not None and not self._writer.is_closing():
-            self._writer.write(wire.encode(message))
-            await self._writer.drain()
-
-    async def _hear(self, message: wire.Message) -> None:
-        self._moves += 1
-        self._moved_tick = time.monotonic_ns() // 1_000_000
-        match message:
-            case wire.Ready():
-                pass
-            case wire.Moved():
-                self._moved = message
-                self._done = message.done
-                self._owner.moved()
-            case wire.StepDone():
-                await self._answer(message.re, await self._keep_step(message))
-            case wire.Publish():
-                await self._answer(message.re, await self._may_publish(message))
-            case wire.Submit():
-                await self._send(await self._submit(message))
-            case wire.Ended():
-                kept = await self._owner.writer.write(
-                    lambda tx: runs.set_outcome(tx, self.job, message.outcome)
-                )
-                self._said_end = True
+    def _heard(self, what: Heard) -> None:
+        match what:
+            case "started" if self.job.options.timeout_s is not None:
+                self._later(self.job.options.timeout_s, self._time_is_up)
+            case "ended":
                 self._later(self._owner.settings.kill_s, lambda: self.end_gently("wish"))
-                await self._answer(message.re, kept)
-            case wire.Run() | wire.Stop() | wire.Answer():
-                raise wire.WireError(f"{type(message).__name__} is a message to the child")
-
-    async def _answer(self, question: int, kept: bool) -> None:  # noqa: FBT001  the verdict itself
-        await self._send(wire.Answer(question, "kept" if kept else "lost"))
-        if not kept:
-            self.end_now("lost")
-
-    async def _keep_step(self, step: wire.StepDone) -> bool:
-        beat = self.take_beat()
-
-        def keep(tx: Tx) -> bool:
-            runs.beat(tx, [beat])
-            return runs.keep_step(
-                tx, self.job, name=step.name, weight=step.weight, result=step.result,
-                started_ms=step.started_ms,
-            )  # fmt: skip
-
-        return await self._owner.writer.write(keep)
-
-    async def _may_publish(self, publish: wire.Publish) -> bool:
-        temporary = str(Path(publish.path).parent / Path(publish.temporary).name)
-        self.job = replace(self.job, publishing=temporary)
-        return await self._owner.writer.write(
-            lambda tx: runs.set_publishing(tx, self.job, temporary)
-        )
-
-    async def _submit(self, asked: wire.Submit) -> wire.Answer:
-        new = NewJob(
-            task=asked.task, lane=asked.lane, args=asked.args, app=asked.app, key=asked.key,
-            title=asked.title, parent=self.job.id, ordinal=f"{self.job.revision}/{asked.ordinal}",
-            by=f"job {self.job.id}", options=asked.options,
-        )  # fmt: skip
-        try:
-            job, _ = await self._owner.writer.write(lambda tx: acts.submit(tx, new))
-        except Refused as error:
-            return wire.Answer(asked.re, "refused", error=str(error))
-        return wire.Answer(asked.re, "kept", {"id": job.id, "title": job.title})
-
-    # Stopping
-
-    def _stop(self, why: Literal["cancel", "interrupt", "timeout"], by: str) -> None:
-        if self._stop_sent in (why, "cancel"):
-            return
-        self._stop_sent = why
-        if self._writer is not None and not self._writer.is_closing():
-            self._writer.write(wire.encode(wire.Stop(why, by)))
+            case "lost":
+                self.end_now("lost")
+            case _:
+                pass
 
     def _time_is_up(self) -> None:
-        if not self._said_end:
+        if not self.talk.said_end:
             self._log.note(f"Its time limit of {self.job.options.timeout_s:g} s is over.")
-            self._stop("timeout", "its time limit")
+            self.talk.stop("timeout", "its time limit")
             self._later(self._owner.settings.kill_s, lambda: self.end_gently("timeout"))
 
     def _later(self, seconds: float, call: Callable[[], None]) -> None:
@@ -395,15 +250,9 @@ class Run:
 
     async def _finish(self, ending: Ending) -> Job | None:
         job = self.job
-        last = self.take_beat()
+        last = self.talk.take_beat()
         self._log.close()
         self._show()
-        if ending.why == "lost":
-            await asyncio.to_thread(shutil.rmtree, self._staging, ignore_errors=True)
-            log.warning(
-                "job %d: its lease is lost; nothing more of attempt %d counts", job.id, job.attempt
-            )
-            return None
         await asyncio.to_thread(wipe, self._owner.files, job)
 
         def finish(tx: Tx) -> tuple[Job | None, Job | None]:
@@ -419,23 +268,9 @@ class Run:
             return None
         self._state = after.state
         log.info("job %d: %s%s", job.id, after.state, f", {after.error}" if after.error else "")
-        await asyncio.to_thread(self._clean_up, after)
+        await asyncio.to_thread(wipe_kept, self._owner.files, after)
         return following
-
-    def _clean_up(self, after: Job) -> None:
-        stopped_now = after.state is State.QUEUED and after.cause == "stopped now"
-        if after.state is State.DONE or (stopped_now and not after.options.keep_on_stop_now):
-            _wipe_kept(self._owner.files, after)
-
-    @property
-    def _staging(self) -> Path:
-        return self._owner.files.staging(self.job.id, self.job.attempt)
 
 
 def _pipes(spawned: Spawned) -> tuple[tuple[FileIO, Stream], ...]:
     return (spawned.stdout, "o"), (spawned.stderr, "e")
-
-
-def _wipe_kept(files: Files, job: Job) -> None:
-    for folder in files.kept(job.id, 0).parent.glob(f"{job.id}-*"):
-        shutil.rmtree(folder, ignore_errors=True)

@@ -1,7 +1,7 @@
 """The worker: claims jobs, starts a process for each, beats for them, ends and reaps them.
 
-Thin on purpose: it never imports an application. One asyncio loop and one writing thread; with nothing to do it makes
-no system call until the bell rings or a moment comes that it knows of.
+Thin on purpose: it never imports an application. One asyncio loop and one writing thread; with
+nothing to do it makes no system call until the bell rings or a moment comes that it knows of.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import os
 import secrets
 import signal
 import socket
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Coroutine
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from lineclear import locks
 from lineclear.clock import here
-from lineclear.errors import WrongState
+from lineclear.errors import Refused, WrongState
 from lineclear.files import Files
 from lineclear.job import Job, State, Wish
 from lineclear.settings import Settings
@@ -29,6 +29,7 @@ from lineclear.store import runs
 from lineclear.store.base import Tx
 from lineclear.store.runs import EVERY_LANE, Sign
 from lineclear.store.sqlite import SqliteStore
+from lineclear.worker.claims import Claims, Scan
 from lineclear.worker.keeper import Keeper, start_keeper
 from lineclear.worker.leases import Leases
 from lineclear.worker.linux import set_subreaper
@@ -40,6 +41,7 @@ from lineclear.worker.writer import Writer
 log = logging.getLogger("lineclear.worker")
 
 MOVE_INTERVAL_S = 1.0
+KEEPER_AGAIN_S = 1.0
 MINUTE_MS = 60_000
 EXIT_FAILED = 1
 EXIT_REFUSED = 5
@@ -55,7 +57,11 @@ def run_worker(
 ) -> int:
     """Run a worker until it is asked to stop; answers the exit code.
 
-    ``only_job`` runs that one job by hand, by the same claim, past its lane's pause and delay but never its slots.
+    ``only_job`` runs that one job by hand, by the same claim, past its lane's pause and delay but
+    never its slots.
+
+    Raises:
+        Refused: that job does not wait, or its lane has no free slot.
     """
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", level=logging.INFO)
     store = SqliteStore(database)
@@ -64,18 +70,6 @@ def run_worker(
         return asyncio.run(supervisor.work())
     finally:
         store.close()
-
-
-@dataclass(frozen=True, slots=True)
-class Scan:
-    """What one look at the store brought."""
-
-    claimed: list[Job]
-    mine: list[Job]
-    foreign: list[Job]
-    signs: list[Sign]
-    tick_ms: int
-    next_wall_ms: int | None
 
 
 class Supervisor:
@@ -106,14 +100,16 @@ class Supervisor:
             lease_ms=int(self.settings.lease_s * 1000),
             started_ms=0,
         )
+        self._claims = Claims(self._sign, only=only)
         self._runs: dict[str, Run] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._wanted = asyncio.Event()
-        self._done = asyncio.Event()
         self._stopping = 0
         self._result: State | None = None
+        self._refused: Refused | None = None
         self._paced: dict[str, int] = {}
         self._beating = False
+        self._last_beat = 0.0
         self._next_beat: asyncio.TimerHandle | None = None
         self._look_again: asyncio.TimerHandle | None = None
         self._keeper: Keeper | None = None
@@ -138,10 +134,13 @@ class Supervisor:
             self._wanted.set()
             gc.collect()
             gc.freeze()
-            await self._until_done()
-            await self.writer.write(lambda tx: runs.drop_worker(tx, self._sign))
-        self.files.lock(self.worker).unlink(missing_ok=True)
+            await self._until_over()
+            gone = await self.writer.write(lambda tx: runs.drop_worker(tx, self._sign))
+        if gone:  # else its free lock tells the next worker to take back what is left
+            self.files.lock(self.worker).unlink(missing_ok=True)
         self.writer.close()
+        if self._refused is not None:
+            raise self._refused
         return self._exit_code()
 
     @property
@@ -174,7 +173,11 @@ class Supervisor:
         if self._listener.drain():
             self._wanted.set()
         if self._listener.again_s is not None:
-            self._scan_in(self._listener.again_s)
+            self._loop.call_later(self._listener.again_s, self._rung_again)
+
+    def _rung_again(self) -> None:
+        self._wanted.set()
+        self._rung()
 
     def _due(self) -> None:
         if self._timer.read():
@@ -193,69 +196,54 @@ class Supervisor:
             own.add(self._keeper.pid)
         reap_orphans(own)
 
-    async def _until_done(self) -> None:
-        while not self._done.is_set():
+    async def _until_over(self) -> None:
+        while not self._over:
             await self._wanted.wait()
             self._wanted.clear()
-            if not self._done.is_set():
+            if not self._over:
                 await self._scan()
+
+    @property
+    def _over(self) -> bool:
+        """Nothing runs, and nothing more is to start."""
+        finished = self._stopping or self._result is not None or self._refused is not None
+        return bool(finished) and not self._runs
 
     # Scanning and claiming
 
     async def _scan(self) -> None:
         self._listener.hold()
-        scan = await self.writer.write(self._look)
+        try:
+            scan = await self.writer.write(self._look)
+        except Refused as error:  # only what was asked for by hand can be
+            self._refused = error
+            return
         self._start(scan.claimed)
         self._pass_on_wishes(scan.mine)
         freed, again_s = await self._leases.take_back(
             scan.foreign, scan.signs, tick_ms=scan.tick_ms
         )
-        self._timer.set(None if self._stopping else scan.next_wall_ms)
+        self._timer.set(scan.next_wall_ms)
         self._scan_in(again_s)
         if freed:
             self._wanted.set()
-        if self._only is not None and not self._runs and not freed:
-            self._refuse_by_hand(scan)
-
-    def _look(self, tx: Tx) -> Scan:
-        """One transaction: claims, wishes, other workers' runs, and the next moment to look again."""
-        lanes = runs.served_lanes(tx, self._sign.lanes)
-        claimed = [] if self._stopping else self._claims(tx, lanes)
-        running = runs.every_run(tx)
-        held = {run.job.lease for run in self._runs.values()} | {job.lease for job in claimed}
-        return Scan(
-            claimed=claimed,
-            mine=[job for job in running if job.lease in held],
-            foreign=[job for job in running if job.lease not in held],
-            signs=runs.signs(tx),
-            tick_ms=tx.tick_ms,
-            next_wall_ms=runs.next_wall_ms(tx, lanes),
-        )
-
-    def _claims(self, tx: Tx, lanes: list[str]) -> list[Job]:
-        if self._only is not None:
-            return self._claim_by_hand(tx, self._only)
-        return [job for lane in lanes for job in self._claim_all(tx, lane)]
-
-    def _claim_all(self, tx: Tx, lane: str) -> Iterator[Job]:
-        while (job := runs.claim(tx, lane, self.worker)) is not None:
-            yield job
-
-    def _claim_by_hand(self, tx: Tx, job_id: int) -> list[Job]:
-        if self._runs or self._result is not None:
-            return []
-        job = runs.claim_by_hand(tx, job_id, self.worker)
-        return [] if job is None else [job]
-
-    def _refuse_by_hand(self, scan: Scan) -> None:
-        if self._result is None and not scan.claimed:
-            raise WrongState(
+        elif self._only is not None and not scan.claimed and not self._runs:
+            self._refused = WrongState(
                 "queued", f"Job {self._only} cannot start now: its lane has no free slot."
             )
 
+    @property
+    def _closed(self) -> bool:
+        """Whether nothing more is to be claimed: it stops, or has what it was named by hand."""
+        named = self._only is not None and (bool(self._runs) or self._result is not None)
+        return self._stopping > 0 or named
+
+    def _look(self, tx: Tx) -> Scan:
+        return self._claims.look(tx, held=set(self._runs), closed=self._closed)
+
     def ended(self, tx: Tx, job: Job) -> Job | None:
         """The next job of the lane, claimed in the transaction that freed the slot."""
-        if self._stopping or self._only is not None:
+        if self._only is not None or self._stopping:
             return None
         return runs.claim(tx, job.lane, self.worker)
 
@@ -263,9 +251,9 @@ class Supervisor:
         for job in jobs:
             run = Run(job, self, echo=self._only is not None)
             self._runs[job.lease or ""] = run
-            task = self._loop.create_task(self._live(run))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            if self._stopping:  # asked between the claim and now
+                run.interrupt()
+            self._in_background(self._live(run))
             log.info("job %d: %s, attempt %d", job.id, job.name, job.attempt)
             self._beat_in(self.settings.beat_s)
 
@@ -273,17 +261,28 @@ class Supervisor:
         following = None
         try:
             following = await run.live()
+        except Exception:
+            # Its lease runs out now, and then it is taken back like a stopped worker's.
+            log.exception("job %d: the worker failed at it. Please report this.", run.job.id)
+            run.end_now("lost")
         finally:
             del self._runs[run.job.lease or ""]
             self._paced.pop(run.job.lease or "", None)
         if self._only is not None:
             self._result = run.state
-            self._finish_life()
         if following is not None:
             self._start([following])
         self._wanted.set()
-        if self._stopping and not self._runs:
-            self._finish_life()
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)  # the loop itself would forget it
+        task.add_done_callback(self._background_over)
+
+    def _background_over(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("The worker failed. Please report this.", exc_info=error)
 
     def _pass_on_wishes(self, mine: list[Job]) -> None:
         for job in mine:
@@ -293,8 +292,8 @@ class Supervisor:
     # Beating
 
     def moved(self) -> None:
-        """Progress is stored at most once a second, with a beat."""
-        self._beat_in(MOVE_INTERVAL_S)
+        """Progress is stored at once, and then at most once a second, with a beat."""
+        self._beat_in(max(0.0, self._last_beat + MOVE_INTERVAL_S - self._loop.time()))
 
     def _beat_in(self, seconds: float) -> None:
         at = self._loop.time() + seconds
@@ -311,13 +310,12 @@ class Supervisor:
         self._beat_in(self.settings.beat_s)
         if not self._beating:
             self._beating = True
-            task = self._loop.create_task(self._beat())
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._last_beat = self._loop.time()
+            self._in_background(self._beat())
 
     async def _beat(self) -> None:
         beating = dict(self._runs)
-        beats = {lease: run.take_beat() for lease, run in beating.items()}
+        beats = {lease: run.talk.take_beat() for lease, run in beating.items()}
 
         def beat(tx: Tx) -> dict[int, tuple[Wish | None, str]]:
             self._keep_pace(tx, beating)
@@ -337,9 +335,10 @@ class Supervisor:
         """Progress at the end of each minute, one row a minute and run."""
         minute = tx.now_ms // MINUTE_MS * MINUTE_MS
         for lease, run in beating.items():
-            if run.done is not None and self._paced.get(lease) != minute:
+            done = run.talk.done
+            if done is not None and self._paced.get(lease) != minute:
                 self._paced[lease] = minute
-                runs.keep_pace(tx, run.job, minute_ms=minute, done=run.done)
+                runs.keep_pace(tx, run.job, minute_ms=minute, done=done)
 
     # Stopping
 
@@ -357,22 +356,22 @@ class Supervisor:
         else:
             for run in self._runs.values():
                 run.end_now("interrupt")
-        if not self._runs:
-            self._finish_life()
+        self._wanted.set()
 
     def _grace_is_over(self) -> None:
         for run in self._runs.values():
             run.end_gently("interrupt")
 
-    def _finish_life(self) -> None:
-        self._done.set()
-        self._wanted.set()
-
     # The keeper
 
     def _keep(self) -> None:
-        self._keeper = start_keeper(self.worker)
-        self._loop.add_reader(self._keeper.pidfd, self._keep_again)
+        try:
+            self._keeper = start_keeper(self.worker)
+        except OSError as error:
+            log.warning("the keeper cannot be started: %s; trying again", error)
+            self._loop.call_later(KEEPER_AGAIN_S, self._keep)
+        else:
+            self._loop.add_reader(self._keeper.pidfd, self._keep_again)
 
     def _keep_again(self) -> None:
         """A dead keeper is replaced at once."""

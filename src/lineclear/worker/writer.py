@@ -1,8 +1,9 @@
 """The supervisor's one writing thread: what piles up during one commit goes into the next.
 
-Each operation has a savepoint of its own, so that one that fails undoes nothing of another's. A database that is
-locked, full or gone is tried again until it answers: an end or a step that was accepted is not dropped. A disk that did
-not confirm a write ends the process, since nothing after that could be promised.
+Each operation has a savepoint of its own, so that one that fails undoes nothing of another's. A
+database that is locked, full or gone is tried again until it answers: an end or a step that was
+accepted is not dropped. A disk that did not confirm a write ends the process, since nothing after
+that could be promised.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ class Writer:
         return await asyncio.wrap_future(future)
 
     def close(self, *, give_up: bool = False) -> None:
-        """Finish what is waiting, then stop. ``give_up`` ends trying again on a database that does not answer."""
+        """Finish what is waiting, then stop. ``give_up`` ends trying again on a database that does
+        not answer.
+        """
         if give_up:
             self._give_up.set()
         self._operations.put(None)
@@ -63,7 +66,14 @@ class Writer:
             group = [self._operations.get()]
             while not self._operations.empty():
                 group.append(self._operations.get())
-            self._until_stored([operation for operation in group if operation is not None])
+            try:
+                # From here on nobody can call an operation off: it may be stored already.
+                self._until_stored(
+                    [each for each in group if each and each.future.set_running_or_notify_cancel()]
+                )
+            except BaseException:
+                log.exception("The writing thread failed; the worker ends. Please report this.")
+                os._exit(EXIT_UNSAFE)  # without it, every run would wait for ever
             if None in group:
                 return
 
@@ -84,8 +94,6 @@ class Writer:
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
             else:
                 for operation, (answer, failure) in zip(group, answers, strict=True):
-                    if operation.future.cancelled():
-                        continue
                     if failure is None:
                         operation.future.set_result(answer)
                     else:
@@ -93,17 +101,14 @@ class Writer:
                 return
 
     def _store_group(self, group: list[_Operation]) -> list[tuple[Any, Exception | None]]:
-        answers: list[tuple[Any, Exception | None]] = []
         with self._store.write(durable=any(operation.durable for operation in group)) as tx:
-            for operation in group:
-                answers.append(self._one(tx, operation))
-        return answers
+            return [self._one(tx, operation) for operation in group]
 
     def _one(self, tx: Tx, operation: _Operation) -> tuple[Any, Exception | None]:
         try:
             with tx.savepoint():
                 return operation.run(tx), None
-        except Exception as error:  # noqa: BLE001  it is the asker's to handle
+        except Exception as error:
             if self._store.is_trouble(error):
                 raise
             return None, error

@@ -1,0 +1,229 @@
+"""Everything said between the supervisor and a run's process. One for each run, made by run.py.
+
+Every write on behalf of the run carries its lease; one that is refused ends the process. It never
+ends a job: that is for run.py, once the process is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, Protocol
+
+from lineclear import wire
+from lineclear.errors import LineClearError, Refused
+from lineclear.files import Files
+from lineclear.job import Job, NewJob
+from lineclear.settings import Settings
+from lineclear.store import acts, runs
+from lineclear.store.base import Tx
+from lineclear.store.runs import Beat
+from lineclear.worker.processes import Spawned
+from lineclear.worker.writer import Writer
+
+READ_BYTES = 256 * 1024
+
+Heard = Literal["started", "ended", "lost"]
+
+
+class Owner(Protocol):
+    """What a run needs of its supervisor."""
+
+    files: Files
+    writer: Writer
+    settings: Settings
+    worker: str
+
+    def moved(self) -> None:
+        """A run has something to store with the next beat."""
+
+    def ended(self, tx: Tx, job: Job) -> Job | None:
+        """Inside the transaction that frees the slot: the next job of that lane, if it can start
+        at once.
+        """
+
+
+class Talk:
+    """One conversation, from the process's start to the end of its socket."""
+
+    def __init__(self, job: Job, owner: Owner, *, heard: Callable[[Heard], None]) -> None:
+        """``heard`` is told when the job was handed over, has said its end, or lost its lease."""
+        self.job = job
+        self.asked_to_stop: wire.Stop | None = None
+        self.said_end = False
+        self._owner = owner
+        self._heard = heard
+        self._writer: asyncio.StreamWriter | None = None
+        self._moves = 0
+        self._moved: wire.Moved | None = None
+        self._moved_tick = 0
+        self._done = job.done
+
+    @property
+    def done(self) -> float | None:
+        """Progress as last heard, for the pace."""
+        return self._done
+
+    def take_beat(self) -> Beat:
+        """What moved since the last beat, taken: the next one starts from nothing."""
+        moved, moves = self._moved, self._moves
+        self._moved, self._moves = None, 0
+        beat = Beat(self.job.id, self.job.lease or "")
+        if not moves:
+            return beat
+        beat = replace(beat, moved=1, moves=moves, moved_tick=self._moved_tick)
+        if moved is None:
+            return beat
+        return replace(
+            beat, done=moved.done, total=moved.total, unit=moved.unit or None, note=moved.note
+        )
+
+    def stop(self, why: Literal["cancel", "interrupt", "timeout"], by: str) -> None:
+        """The next safe point is to raise; asked before the process listens, it is told then."""
+        if self.asked_to_stop is not None and self.asked_to_stop.why in (why, "cancel"):
+            return
+        self.asked_to_stop = wire.Stop(why, by)
+        if self._writer is not None and not self._writer.is_closing():
+            self._writer.write(wire.encode(self.asked_to_stop))
+
+    async def until_closed(self, spawned: Spawned) -> None:
+        """Listen until the process's end of the socket is closed.
+
+        Raises:
+            LineClearError: the process sent nonsense, or what it wanted stored could not be.
+        """
+        reader, self._writer = await asyncio.open_connection(sock=spawned.socket)
+        messages = wire.Reader()
+        try:
+            if not await self._store_child(spawned):
+                self._heard("lost")
+                return
+            await self._send_run()
+            if self.asked_to_stop is not None:
+                await self._send(self.asked_to_stop)
+            while data := await reader.read(READ_BYTES):
+                for message in messages.feed(data):
+                    await self._hear(message)
+        except ConnectionError:
+            pass  # the process has ended: that is heard by its pidfd
+        finally:
+            # Not close(): what is unsent has no reader, and would keep the descriptor in the loop.
+            self._writer.transport.abort()
+
+    async def _store_child(self, spawned: Spawned) -> bool:
+        """Nothing runs before its process is on record, so that whoever takes over can end it."""
+        job, pid, start = self.job, spawned.pid, spawned.start
+        self.job = replace(job, child_pid=pid, child_start=start)
+        return await self._owner.writer.write(
+            lambda tx: runs.set_child(tx, job, pid=pid, start=start)
+        )
+
+    async def _send_run(self) -> None:
+        job, files = self.job, self._owner.files
+        steps = await self._owner.writer.write(lambda tx: runs.steps_of(tx, job.id), durable=False)
+        await self._send(
+            wire.Run(
+                job=job.id,
+                attempt=job.attempt,
+                lane=job.lane,
+                task=job.task,
+                app=job.app,
+                args=job.args,
+                key=job.key,
+                title=job.title,
+                unit=job.unit,
+                steps=steps,
+                staging=str(files.staging(job.id, job.attempt)),
+                kept=str(files.kept(job.id, job.revision)),
+                memory_mb=job.options.memory_mb,
+                started_ms=job.started_ms or 0,
+            )
+        )
+        self._heard("started")
+
+    async def _send(self, message: wire.Message) -> None:
+        if self._writer is not None and not self._writer.is_closing():
+            self._writer.write(wire.encode(message))
+            await self._writer.drain()
+
+    async def _hear(self, message: wire.Message) -> None:
+        self._moves += 1
+        self._moved_tick = time.monotonic_ns() // 1_000_000
+        match message:
+            case wire.Ready():
+                pass
+            case wire.Moved():
+                self._moved = message
+                self._done = message.done
+                self._owner.moved()
+            case wire.StepDone():
+                await self._answer(message.re, await self._keep_step(message))
+            case wire.Publish():
+                await self._answer(message.re, await self._may_publish(message))
+            case wire.Submit():
+                await self._submit(message)
+            case wire.Ended() if not self.said_end:
+                kept = await self._owner.writer.write(
+                    lambda tx: runs.set_outcome(tx, self.job, message.outcome)
+                )
+                self.said_end = True
+                self._heard("ended")
+                await self._answer(message.re, kept)
+            case _:
+                raise wire.WireError(f"{type(message).__name__} is not to be said now")
+
+    async def _answer(self, question: int, kept: bool) -> None:  # noqa: FBT001  the verdict itself
+        await self._send(wire.Answer(question, "kept" if kept else "lost"))
+        if not kept:
+            self._heard("lost")
+
+    async def _keep_step(self, step: wire.StepDone) -> bool:
+        beat = self.take_beat()
+
+        def keep(tx: Tx) -> bool:
+            runs.beat(tx, [beat])
+            return runs.keep_step(
+                tx, self.job, name=step.name, weight=step.weight, result=step.result,
+                started_ms=step.started_ms,
+            )  # fmt: skip
+
+        return await self._owner.writer.write(keep)
+
+    async def _may_publish(self, publish: wire.Publish) -> bool:
+        temporary = str(Path(publish.path).parent / Path(publish.temporary).name)
+        self.job = replace(self.job, publishing=temporary)
+        return await self._owner.writer.write(
+            lambda tx: runs.set_publishing(tx, self.job, temporary)
+        )
+
+    async def _submit(self, asked: wire.Submit) -> None:
+        new = NewJob(
+            task=asked.task, lane=asked.lane, args=asked.args, app=asked.app, key=asked.key,
+            title=asked.title, parent=self.job.id, ordinal=f"{self.job.revision}/{asked.ordinal}",
+            by=f"job {self.job.id}", options=asked.options,
+        )  # fmt: skip
+        beat = self.take_beat()
+
+        def submit(tx: Tx) -> Job | None:
+            # A run that lost its lease has no say any more, whatever its job does now.
+            return acts.submit(tx, new)[0] if runs.beat(tx, [beat]) else None
+
+        try:
+            job = await self._owner.writer.write(submit)
+        except Refused as error:
+            await self._send(wire.Answer(asked.re, "refused", error=str(error)))
+            return
+        if job is None:
+            await self._answer(asked.re, False)  # noqa: FBT003  the verdict itself
+        else:
+            await self._send(wire.Answer(asked.re, "kept", {"id": job.id, "title": job.title}))
+
+
+def sentence_of(error: BaseException) -> str:
+    """Why a run's process was ended, where talking to it failed."""
+    if isinstance(error, LineClearError):
+        return f"Its process said what cannot be understood, and was ended: {error}"
+    return f"The worker failed while it listened to it: {type(error).__name__}: {error}"
