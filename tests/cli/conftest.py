@@ -128,7 +128,7 @@ class Place:
                     process.kill()
                     process.wait()
 
-    def add(self, task: str = "render", **args: object) -> int:
+    def add(self, task: str = "render", **args: Any) -> int:
         said = self.call("add", task, *(f"{name}={value}" for name, value in args.items()), "-q")
         assert said.code == 0, said.err
         return int(said.out)

@@ -28,9 +28,7 @@ from lineclear.queue import Queue
 from lineclear.worker.logreader import read_lines
 
 STYLES = {"muted": "dim", "accent": "cyan", "ok": "green", "warn": "yellow", "bad": "red"}
-KEYS = (
-    "j k select · p pause/resume · s stop · r retry · x remove · [ ] move · u undo · l log · q quit"
-)
+KEYS = "q quit · j k select · p pause · s stop · r retry · x remove · [ ] move · u undo · l log"
 BAR = 24
 
 
