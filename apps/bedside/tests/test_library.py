@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bedside.book import Book, Chapter, Paragraph
-from bedside.library import Library, LibraryError
+from bedside.book import BedsideError, Book, Chapter, Paragraph
+from bedside.library import Library, LibraryError, NoSuchBook
 from bedside.rows import Rendered
 from bedside.sound import Span
 
@@ -80,7 +80,7 @@ def test_b11_words_find_a_place_to_play_from(library: Library) -> None:
     assert (hit.book_title, hit.chapter, hit.start_ms) == ("A Small Book", 1, 0)
     assert len(library.search("cafe")) == 1
     assert library.search('horse" OR *') == []
-    with pytest.raises(LibraryError, match="at least one word"):
+    with pytest.raises(BedsideError, match="at least one word"):
         library.search("?! *")
 
 
@@ -100,7 +100,7 @@ def test_b03_a_chapter_is_there_when_row_and_file_agree(library: Library, tmp_pa
 
 
 def test_e28_a_library_that_cannot_be_used_says_so(tmp_path: Path) -> None:
-    with pytest.raises(LibraryError, match="there is no book 7"), Library.open(tmp_path) as library:
+    with pytest.raises(NoSuchBook, match="there is no book 7"), Library.open(tmp_path) as library:
         library.get(7)
     connection = sqlite3.connect(tmp_path / "bedside.db")
     connection.execute("PRAGMA user_version = 99")

@@ -15,7 +15,7 @@ import typer
 
 from bedside.book import BedsideError
 from bedside.home import home
-from bedside.library import Library, LibraryError
+from bedside.library import Library, LibraryError, NoSuchBook
 from lineclear import LineClearError, StoreError
 
 app = typer.Typer(
@@ -33,6 +33,9 @@ def main() -> None:
     except (LibraryError, StoreError) as error:
         _say(error)
         sys.exit(3)
+    except NoSuchBook as error:
+        _say(error)
+        sys.exit(4)
     except (BedsideError, LineClearError) as error:
         _say(error)
         sys.exit(2)

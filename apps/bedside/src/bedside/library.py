@@ -35,7 +35,11 @@ _BUSY_S = 10.0
 
 
 class LibraryError(BedsideError):
-    """The library cannot be used, or holds no such book."""
+    """The library cannot be used."""
+
+
+class NoSuchBook(BedsideError):
+    """No book has that number."""
 
 
 @dataclass(slots=True)
@@ -133,7 +137,7 @@ class Library:
     def get(self, number: int) -> BookRow:
         row = self.connection.execute(f"{_BOOK} WHERE id = ?", (number,)).fetchone()
         if row is None:
-            raise LibraryError(f"there is no book {number}; `bedside list` shows the books")
+            raise NoSuchBook(f"there is no book {number}; `bedside list` shows the books")
         return BookRow.of(row)
 
     def books(self) -> list[BookRow]:
@@ -254,7 +258,7 @@ class Library:
         """
         wanted = " ".join(f'"{word}"' for word in re.findall(r"[\w’']+", words))
         if not wanted:
-            raise LibraryError("say at least one word to search for")
+            raise BedsideError("say at least one word to search for")
         rows = self.connection.execute(
             f"{_HIT} FROM passage_words JOIN passage ON passage.id = passage_words.rowid {_PLACE} "
             "WHERE passage_words MATCH ? ORDER BY rank LIMIT ?",
