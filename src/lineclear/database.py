@@ -1,0 +1,256 @@
+"""A database of jobs as one looks at it: jobs, lanes, workers, the journal, waiting for changes.
+
+``Queue`` is this with every act a person can ask for. Opening is late: importing this loads no
+store, since the child imports applications and must stay small.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from lineclear.clock import Clock, SystemClock
+from lineclear.errors import BadInput
+from lineclear.files import Files
+from lineclear.job import Event, Job, Lane, State, Step, Worker
+from lineclear.locks import is_held
+from lineclear.looks import Reason, why_waiting
+from lineclear.settings import database_path
+
+if TYPE_CHECKING:
+    from lineclear.bell import Listener
+    from lineclear.store.base import Tx
+    from lineclear.store.runs import Sign
+    from lineclear.store.sqlite import SqliteStore
+
+T = TypeVar("T")
+
+
+class Database:
+    """Jobs in one database. Opens it at the first use; safe to share between threads."""
+
+    def __init__(
+        self,
+        database: str | Path | None = None,
+        *,
+        clock: Clock | None = None,
+        create: bool = True,
+    ) -> None:
+        """``create=False`` makes no new file."""
+        self._named = database
+        self._clock = clock or SystemClock()
+        self._create = create
+
+    @cached_property
+    def database(self) -> Path:
+        """Named at construction, else ``LINECLEAR_DATABASE``, else ``./lineclear.db``."""
+        return database_path(self._named)
+
+    @property
+    def files(self) -> Files:
+        return Files(self.database)
+
+    @cached_property
+    def store(self) -> SqliteStore:
+        from lineclear.store.sqlite import SqliteStore
+
+        return SqliteStore(self.database, clock=self._clock, create=self._create)
+
+    def check_store(self) -> None:
+        """Open it and let go of it. Raises ``StoreError`` saying why it cannot be used."""
+        _ = self.store
+        self.close()
+
+    def now_ms(self) -> int:
+        return self._clock.now_ms()
+
+    def close(self) -> None:
+        """Let go of the database; the next use opens it again."""
+        if "store" in self.__dict__:
+            self.store.close()
+            del self.__dict__["store"]
+
+    def get(self, job_id: int) -> Job:
+        """One job, whole. Raises ``NoSuchJob``."""
+        return self._read_jobs(lambda tx, reads: [reads.job(tx, job_id)])[0]
+
+    def find(self, text: str) -> list[Job]:
+        """The jobs a person means by an id, ``last``, ``running``, or the beginning of a title or
+        key.
+        """
+
+        def look(tx: Tx, reads: Any) -> list[Job]:
+            if text == "running":
+                return list(reads.running(tx, None))
+            if text == "last":
+                last = reads.last_id(tx)
+                return [] if last is None else [reads.job(tx, last)]
+            if text.isascii() and text.isdecimal():
+                return [reads.job(tx, int(text))] if int(text) < 2**62 else []
+            return list(reads.named(tx, text))
+
+        return self._read_jobs(look)
+
+    def jobs(
+        self,
+        *,
+        lane: str | None = None,
+        task: str | None = None,
+        state: State | None = None,
+        text: str | None = None,
+        since_ms: int | None = None,
+        before: int | None = None,
+        limit: int = 50,
+        hidden: bool = False,
+    ) -> list[Job]:
+        """Newest first, a page at a time: ``before`` is the last id of the page before."""
+        return self._read_jobs(
+            lambda tx, reads: reads.listing(
+                tx, lane=lane, task=task, state=state, text=text, since_ms=since_ms,
+                before=before, limit=limit, hidden=hidden,
+            )
+        )  # fmt: skip
+
+    def running(self, lane: str | None = None) -> list[Job]:
+        return self._read_jobs(lambda tx, reads: reads.running(tx, lane))
+
+    def waiting(self, lane: str | None = None, *, limit: int = 50) -> list[Job]:
+        """In order, lane by lane."""
+
+        def look(tx: Tx, reads: Any) -> list[Job]:
+            names = [lane] if lane else [row["name"] for row in tx.all("lane_all")]
+            return [job for name in names for job in reads.waiting(tx, name, limit)]
+
+        return self._read_jobs(look)
+
+    def recent(self, lane: str | None = None, *, limit: int = 10) -> list[Job]:
+        """The last that ended, newest first."""
+        return self._read_jobs(lambda tx, reads: reads.recent(tx, lane, limit))
+
+    def lanes(self) -> list[Lane]:
+        return self._look(lambda tx, reads: reads.lanes(tx, self._living(tx)))
+
+    def workers(self) -> list[Worker]:
+        """Every worker that has not stopped in order, with whether it lives."""
+        from lineclear.store import runs
+
+        with self.store.read() as tx:
+            signs = runs.signs(tx)
+        return [
+            Worker(s.id, s.host, s.pid, s.version, s.lanes, s.started_ms, self._alive(s.id))
+            for s in signs
+        ]
+
+    def steps(self, job_id: int) -> list[Step]:
+        return self._look(lambda tx, reads: reads.steps(tx, job_id))
+
+    def events(self, job_id: int | None = None, *, after: int = 0, limit: int = 200) -> list[Event]:
+        """The journal after a number, oldest first; or the last events of one job."""
+        return self._look(lambda tx, reads: reads.events(tx, job_id, after=after, limit=limit))
+
+    def last_seq(self) -> int:
+        return self._look(lambda tx, reads: reads.last_seq(tx))
+
+    def place(self, job_id: int) -> int | None:
+        """The place in its lane's line from 1; ``None`` for what is not in it now."""
+        return self._look(lambda tx, reads: reads.place(tx, reads.job(tx, job_id)))
+
+    def why(self, job_id: int) -> tuple[Reason, ...]:
+        """Why a waiting job does not run now, the weightiest reason first; empty for others."""
+        from lineclear.store import reads
+
+        with self.store.read() as tx:
+            job = reads.job(tx, job_id)
+            lane = reads.lane(tx, job.lane, self._living(tx))
+            if lane is None:
+                return ()
+            running = tuple(other.id for other in reads.running(tx, job.lane))
+            return why_waiting(
+                job, lane, running=running, place=reads.place(tx, job), now_ms=tx.now_ms
+            )
+
+    def pace(self, job_id: int) -> list[tuple[int, float]]:
+        """(minute, progress at its end) of the present attempt, oldest first."""
+        return self._look(lambda tx, reads: reads.pace(tx, job_id))
+
+    def usual(self, task: str) -> list[int]:
+        """Milliseconds of work of the last 20 done jobs of a task."""
+        return self._look(lambda tx, reads: reads.usual(tx, task))
+
+    def check(self) -> list[str]:
+        """What is wrong with the database's contents; empty when nothing is."""
+        return self.store.check()
+
+    def wal_bytes(self) -> int:
+        return self.store.log_bytes()
+
+    def log_path(self, job_id: int, attempt: int) -> Path:
+        return self.files.log(job_id, attempt)
+
+    def wait(
+        self, *job_ids: int, until: str = "ended", timeout_s: float | None = None
+    ) -> list[Job]:
+        """Block until all have ended (or ``until="started"``); raises ``TimeoutError`` when the
+        time is over.
+        """
+        reached = _reached(until)
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        with self.changes() as listener:
+            while True:
+                jobs = [self.get(job_id) for job_id in job_ids]
+                if all(reached(job) for job in jobs):
+                    self.store.sync()
+                    return jobs
+                left = None if deadline is None else deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    raise TimeoutError(f"Waited {timeout_s:g} s.")
+                listener.wait(left)
+
+    @contextmanager
+    def changes(self) -> Iterator[Listener]:
+        """Listen for anything visible: ``wait(timeout_s)`` on what this gives says true when
+        something changed.
+        """
+        listener = self.store.bell.listen("watch")
+        try:
+            with self.store.write(durable=False):
+                pass  # the first look has to be a writer's, see bell/
+            yield listener
+        finally:
+            listener.close()
+
+    def _look(self, look: Callable[[Tx, Any], T]) -> T:
+        from lineclear.store import reads
+
+        with self.store.read() as tx:
+            return look(tx, reads)
+
+    def _read_jobs(self, look: Callable[[Tx, Any], list[Job]]) -> list[Job]:
+        jobs = self._look(look)
+        return [
+            replace(job, worker_alive=self._alive(job.worker)) if job.worker else job
+            for job in jobs
+        ]
+
+    def _alive(self, worker: str) -> bool | None:
+        return is_held(self.files.lock(worker))
+
+    def _living(self, tx: Tx) -> list[Sign]:
+        from lineclear.store import runs
+
+        return [sign for sign in runs.signs(tx) if self._alive(sign.id) is not False]
+
+
+def _reached(until: str) -> Callable[[Job], bool]:
+    match until:
+        case "ended":
+            return lambda job: job.ended
+        case "started":
+            return lambda job: job.ended or job.state is State.RUNNING
+        case _:
+            raise BadInput("until", f"{until!r} is nothing to wait for: ended or started.")
