@@ -338,11 +338,9 @@ def _interruption(job: Job, cause: Cause, word: str, sentence: str = "") -> Verd
 
 
 def _timed_out(job: Job) -> Verdict:
-    return Verdict(
-        State.FAILED,
-        Cause.TIMED_OUT,
-        f"It ran longer than its limit of {job.options.timeout_s:g} s.",
-    )
+    limit_s = job.options.timeout_s
+    known = "" if limit_s is None else f" of {limit_s:g} s"
+    return Verdict(State.FAILED, Cause.TIMED_OUT, f"It ran longer than its limit{known}.")
 
 
 def _cancelled(cause: Cause, *, by: str, now_ms: int, why: str) -> Move:
