@@ -174,7 +174,7 @@ class Jobs(RuleBasedStateMachine):
     )
     def move(self, *, pick: int, other: int, to: str | int) -> None:
         job, beside = self.job(pick), self.job(other)
-        where: To = (to, beside.id) if to in ("before", "after") else to  # type: ignore[assignment]
+        where: To = (to, beside.id) if to in ("before", "after") else to
         waits = [j for j in (job, beside) if j.state is State.QUEUED and j.lane == job.lane]
         before = self.line(job.lane)
         self.touched.add(job.id)
@@ -233,8 +233,10 @@ class Jobs(RuleBasedStateMachine):
             job = self.jobs[after.id]
             self.touched.add(job.id)
             if done.kind == "moved":
-                place = {"priority": after.priority, "position": after.position}
-                self.jobs[job.id] = replace(job, **place, version=job.version + 1)
+                self.jobs[job.id] = replace(
+                    job, priority=after.priority, position=after.position, version=after.version
+                )
+                assert after.version == job.version + 1
             elif done.kind == "hidden":
                 self.jobs[job.id] = replace(job, hidden_ms=None, version=job.version + 1)
             else:
