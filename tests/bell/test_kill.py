@@ -104,11 +104,11 @@ def instructions(database: Path) -> int:
 
 
 def test_p15_e19_a_ringer_killed_after_its_commit_loses_no_wake_up(database: Path) -> None:
-    """The listener is there before; the ringer dies at 60 points spread over all instructions."""
+    """The listener is there before; the ringer dies at 40 points spread over all instructions."""
     total = instructions(database)
     assert total > 100
     committed = 0
-    for point in sorted({1 + total * n // 59 for n in range(60)}):
+    for point in sorted({1 + total * n // 39 for n in range(40)}):
         listener = UnixBell(database).listen("work")
         scan(database, point)
         with python(RINGER, database, point, point) as ringer:
@@ -121,7 +121,7 @@ def test_p15_e19_a_ringer_killed_after_its_commit_loses_no_wake_up(database: Pat
                 committed += 1
                 assert sees(listener, database, point), f"lost at instruction {point} of {total}"
         listener.close()
-    assert committed > 50
+    assert committed > 30
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -130,8 +130,8 @@ def test_p15_e19_a_listener_that_comes_meanwhile_loses_no_wake_up(
 ) -> None:
     """The listener begins to listen at any moment while the ringer commits and dies."""
     chance = random.Random(seed)
-    for row in range(15):
-        point, spin = chance.randrange(20, 120), chance.randrange(20_000)
+    for row in range(8):
+        point, spin = chance.randrange(10, 90), chance.randrange(20_000)
         with python(RINGER, database, row, point) as ringer:
             heard: list[bool] = []
 
