@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 BUSY_S = 30.0
 LOG_LIMIT = 64 * 1024 * 1024
-OLDEST_SQLITE = (3, 35)
+OLDEST_SQLITE = (3, 37)  # STRICT tables
 
 _STATEMENTS = load_statements({"lock": ""})
 _abandoned: list[sqlite3.Connection] = []
@@ -122,7 +122,7 @@ class SqliteStore:
     def _check_place(self, *, create: bool) -> None:
         if sqlite3.sqlite_version_info < OLDEST_SQLITE:
             raise StoreRefused(
-                f"SQLite {sqlite3.sqlite_version} is too old: 3.35 or newer is needed."
+                f"SQLite {sqlite3.sqlite_version} is too old: 3.37 or newer is needed."
             )
         if kind := network_file_system(self.path.parent):
             raise StoreRefused(
