@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import pytest
@@ -58,7 +59,8 @@ class Place:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.app = folder / "books.py"
+        # Under a name of its own: a module is loaded once in a process.
+        self.app = folder / f"books_{token_hex(4)}.py"
         self.app.write_text(APP)
         self.database = folder / "line.db"
         self.queue = Queue(self.database)

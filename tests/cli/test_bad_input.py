@@ -117,14 +117,15 @@ def test_e28_no_application_named(busy: Place) -> None:
     ("app", "sentence"),
     [
         ("nix:queue", "'nix:queue' cannot be loaded: No module named 'nix'"),
-        ("books.py:nix", "has no 'nix'"),
-        ("books.py:render", "is no Queue but a Task"),
+        ("{app}:nix", "has no 'nix'"),
+        ("{app}:render", "is no Queue but a Task"),
         ("broken.py:queue", "cannot be loaded: ZeroDivisionError: division by zero"),
     ],
 )
 def test_e28_an_application_that_cannot_be_loaded(busy: Place, app: str, sentence: str) -> None:
     (busy.folder / "broken.py").write_text("1 / 0\n")
-    told = busy.run("--app", app, "--database", busy.database, "add", "render", bare=True)
+    named = app.format(app=busy.app)
+    told = busy.run("--app", named, "--database", busy.database, "add", "render", bare=True)
     assert (told.code, told.out) == (2, "")
     assert sentence in told.err and "Traceback" not in told.err
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import pytest
 from tests.cli.conftest import PROGRAM, Place
 
 from lineclear.job import State
+from lineclear.tasks import load_app
 
 
 def order(place: Place) -> list[int]:
@@ -176,6 +178,40 @@ def test_retry_and_the_retry_of_all_failed(place: Place) -> None:
     assert place.call("retry", 1, "--first").out == "Added again 1 Render 1, now 1st.\n"
     none = place.call("retry", "--failed")
     assert (none.code, none.err) == (4, "No job is meant by that.\n")
+
+
+def test_case_d2_every_count_is_the_number_of_rows(place: Place) -> None:
+    """101 failures with text of every kind, some cleared: what is counted can be paged through."""
+    place.queue.tasks = load_app(f"{place.app}:queue").tasks
+    for number in range(101):
+        place.queue.add("say" if number % 2 else "fail", {})
+    place.queue.close()
+    with sqlite3.connect(place.database) as made:
+        for number, text in enumerate(("voilà ☃", "\x00\x1b[31m", "\\udcff", "x" * 500)):
+            made.execute(
+                "UPDATE job SET state = 'failed', cause = 'raised', ended_ms = id, error = ?"
+                " WHERE id % 4 = ?",
+                (text, number),
+            )
+    made.close()
+
+    def paged() -> int:
+        seen, before = 0, 10**6
+        while ids := place.call(
+            "history", "--state", "failed", "-q", "--limit", 30, "--before", before
+        ).out.split():
+            seen, before = seen + len(ids), int(ids[-1])
+        return seen
+
+    assert paged() == 101
+    early = "1970-01-01T00:00:00.021+00:00"
+    said = place.call("clear", "--failed", "--before", early, "-y")
+    assert said.out == "20 jobs cleared from the lists. Rows and logs stay.\n"
+    assert paged() == 81
+    assert "and 76 more" in place.call("retry", "--failed").err
+    assert place.call("retry", "--failed", "-y", "-q").out.count("\n") == 81
+    assert " 81 waiting." in place.call("status").out
+    assert len(json.loads(place.call("status", "--all", "--json").out)["jobs"]) == 81
 
 
 def test_history_goes_page_by_page(place: Place) -> None:

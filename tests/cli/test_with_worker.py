@@ -87,6 +87,31 @@ def test_a_job_that_does_not_answer_is_not_stopped_by_itself(place: Place) -> No
         assert now.code == 0 and now.err == "Killed: 1 Render 1.\n"
 
 
+def test_case_h3_what_runs_is_not_removed_and_nothing_of_it_is_left(place: Place) -> None:
+    """A job that reports nothing and writes through a process of its own, which ignores TERM."""
+    place.app.write_text(
+        place.app.read_text()
+        + """
+@queue.task(lane="other")
+def stream(ctx: Context):
+    import subprocess
+    loop = "trap '' TERM; while :; do echo more; sleep 0.01; done >> grows.txt"
+    subprocess.run(["sh", "-c", loop])
+"""
+    )
+    grows = place.folder / "grows.txt"
+    with place.worker():
+        job_id = place.add("stream")
+        wait_until(lambda: grows.exists() and grows.stat().st_size, timeout_s=30, what="it writes")
+        removed = place.call("remove", job_id)
+        assert removed.code == 5
+        assert removed.err == "Job 1 is running: stop it first, lineclear stop 1\n"
+        assert place.call("stop", "--now", job_id, "-y").code == 0
+        size = grows.stat().st_size
+        place.run("status")
+        assert grows.stat().st_size == size
+
+
 def test_stop_now_of_a_lane_puts_its_jobs_back(place: Place) -> None:
     with place.worker():
         job_id = place.add(book=1, **SLOW)

@@ -65,7 +65,7 @@ def test_a_wide_spread_says_only_more_than() -> None:
     ],
     ids=["few reports", "a minute", "under two percent", "going back", "nothing yet"],
 )
-def test_e24_too_little_is_too_early(values: list[float], over: dict[str, object]) -> None:
+def test_e24_too_little_is_too_early(values: list[float], over: dict[str, Any]) -> None:
     assert left(values, **over) == TOO_EARLY
 
 

@@ -11,7 +11,8 @@ from lineclear.cli.ground import NO_JOB, USAGE, Ended, LaneName, ground, note, s
 from lineclear.cli.when import duration_ms, moment_ms
 from lineclear.errors import BadInput
 from lineclear.figures import clock, count, duration
-from lineclear.queue import LaneHandle, Queue
+from lineclear.lanes import LaneHandle
+from lineclear.queue import Queue
 
 Every = Annotated[bool, typer.Option("--all", help="Every lane.")]
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from lineclear.cli import acts, care, follow, lanes, looks, watch, work
+from lineclear.cli import acts, care, follow, lanes, looks, stopping, watch, work
 from lineclear.cli.ground import Ground
 from lineclear.cli.table import wants_colour
 
@@ -23,8 +23,8 @@ VERBS: dict[str, Callable[..., None]] = {
     "move": acts.move,
     "remove": acts.remove,
     "undo": acts.undo,
-    "stop": acts.stop,
-    "kill": acts.kill,
+    "stop": stopping.stop,
+    "kill": stopping.kill,
     "retry": acts.retry,
     "start": acts.start,
     "clear": acts.clear,

@@ -260,6 +260,8 @@ def _refuse(name: str) -> None:
 def parsed(text: str | None) -> Any:
     """JSON as it is; one row that cannot be read never takes the others with it: its raw text."""
     try:
-        return None if text is None else json.loads(text, parse_constant=_refuse)
+        value = None if text is None else json.loads(text, parse_constant=_refuse)
+        json.dumps(value, allow_nan=False)  # 1e999 reads as infinity, which is no JSON either
     except (ValueError, RecursionError):
         return {"cannot be shown": text}
+    return value
