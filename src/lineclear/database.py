@@ -154,11 +154,12 @@ class Database:
         return self._look(lambda tx, reads: reads.events(tx, job_id, after=after, limit=limit))
 
     def last_seq(self) -> int:
-        return self._look(lambda tx, reads: reads.last_seq(tx))
+        return int(self._look(lambda tx, reads: reads.last_seq(tx)))
 
     def place(self, job_id: int) -> int | None:
         """The place in its lane's line from 1; ``None`` for what is not in it now."""
-        return self._look(lambda tx, reads: reads.place(tx, reads.job(tx, job_id)))
+        found: int | None = self._look(lambda tx, reads: reads.place(tx, reads.job(tx, job_id)))
+        return found
 
     def why(self, job_id: int) -> tuple[Reason, ...]:
         """Why a waiting job does not run now, the weightiest reason first; empty for others."""

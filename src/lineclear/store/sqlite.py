@@ -129,11 +129,17 @@ class SqliteStore:
                 f"{self.path} is on a network file system ({kind}), where SQLite's locks do not "
                 "hold. Put the database on a local disk."
             )
-        if not self.path.parent.is_dir():
+        try:
+            folder, file = self.path.parent.is_dir(), self.path.exists()
+        except PermissionError as error:
+            raise StoreRefused(
+                f"{self.path} cannot be reached ({error.strerror}). Check its folders' rights."
+            ) from error
+        if not folder:
             raise StoreRefused(
                 f"The folder {self.path.parent} does not exist. Create it, or name another file."
             )
-        if not create and not self.path.exists():
+        if not create and not file:
             raise StoreRefused(
                 f"There is no database {self.path}. `lineclear add` or `lineclear worker` makes "
                 "one."
@@ -228,9 +234,12 @@ class SqliteStore:
         return isinstance(error, sqlite3.Error) and _code(error) in TROUBLE_CODES
 
     def check(self) -> list[str]:
-        with self._lock, self._errors():
-            rows = self._must(self._writer).execute("PRAGMA quick_check(20)").fetchall()
-            return [row[0] for row in rows if row[0] != "ok"]
+        with self._lock:
+            try:
+                rows = self._must(self._writer).execute("PRAGMA quick_check(20)").fetchall()
+            except sqlite3.DatabaseError as error:
+                return [str(_sentence(error, self.path))]
+        return [row[0] for row in rows if row[0] != "ok"]
 
     def log_bytes(self) -> int:
         try:

@@ -1,0 +1,162 @@
+"""How statements find their rows. Counted in steps of SQLite's virtual machine, never in time."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.store.ground import LANE, HandClock, add, claim, claimed, finish, new
+
+from lineclear.job import Ending, Outcome
+from lineclear.store import acts, reads, runs
+from lineclear.store.sqlite import _STATEMENTS, SqliteStore
+
+CLAIM = {
+    "job_slots": "job_slot",
+    "job_due": "job_due",
+    "job_forced_whole": "job_forced",
+    "job_line_whole": "job_line",
+    "next_due": "job_due",
+}
+LOOKS = {
+    "job_line": "job_line",
+    "job_held": "job_held",
+    "job_later": "job_due",
+    "job_place": "job_line",
+    "job_last_position": "job_line",
+    "job_first_position": "job_line",
+    "job_next_position": "job_line",
+    "job_previous_position": "job_line",
+    "job_of_key": "job_key",
+    "job_of_parent": "job_parent",
+    "job_waiting_children": "job_parent",
+    "job_recent": "job_ended",
+    "job_running": "job_slot",
+}
+
+
+def plan(store: SqliteStore, name: str) -> list[str]:
+    connection = store._writer
+    assert connection is not None
+    rows = connection.execute(f"EXPLAIN QUERY PLAN {_STATEMENTS[name]}", Anything())
+    return [row["detail"] for row in rows]
+
+
+class Anything(dict[str, Any]):
+    """A value for every parameter: plans do not depend on it."""
+
+    def __missing__(self, name: str) -> int:
+        return 1
+
+
+@pytest.mark.parametrize(("name", "index"), (CLAIM | LOOKS).items())
+def test_p05_statements_use_their_partial_indexes(
+    store: SqliteStore, name: str, index: str
+) -> None:
+    details = plan(store, name)
+    assert any(f"INDEX {index} " in f"{detail} " for detail in details), details
+    assert not any(detail.strip() == "SCAN job" for detail in details), details
+    if name in CLAIM:
+        assert not any("TEMP B-TREE" in detail for detail in details), details
+
+
+def steps(store: SqliteStore, call: Callable[[], object]) -> int:
+    """How many steps of SQLite's virtual machine a call takes, in tens."""
+    connection, count = store._writer, 0
+
+    def tick() -> int:
+        nonlocal count
+        count += 1
+        return 0
+
+    assert connection is not None
+    connection.set_progress_handler(tick, 10)
+    try:
+        call()
+    finally:
+        connection.set_progress_handler(None, 0)
+    return count
+
+
+def crowd(store: SqliteStore, **changes: str) -> None:
+    """A hundred thousand more jobs like the first."""
+    columns = [row[1] for row in sqlite_columns(store.path) if row[1] not in {"id", "key"}]
+    values = ", ".join(changes.get(column, column) for column in columns)
+    connection = sqlite3.connect(store.path)
+    connection.execute(
+        f"WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) "
+        f"INSERT INTO job ({', '.join(columns)}) SELECT {values} FROM job, n WHERE job.id = 1"
+    )
+    connection.commit()
+    connection.close()
+
+
+def sqlite_columns(path: object) -> list[tuple[Any, ...]]:
+    connection = sqlite3.connect(str(path))
+    rows = connection.execute("PRAGMA table_info(job)").fetchall()
+    connection.close()
+    return rows
+
+
+def one_job(store: SqliteStore) -> None:
+    """What a job costs: submit, claim, beat, step, end, and the look at what comes next."""
+    with store.write(durable=False) as tx:
+        acts.submit(tx, new(key="271", first=True))
+        job = runs.claim(tx, LANE, "w1")
+        assert job is not None and job.key == "271"
+        runs.beat(tx, [runs.Beat(job.id, job.lease or "")])
+        runs.keep_step(tx, job, name="one", weight=1, result=None, started_ms=1)
+        runs.set_outcome(tx, job, Outcome("done"))
+        runs.finish(tx, job, Ending(exit_code=0), by="w1")
+        runs.next_wall_ms(tx, [LANE])
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"position": "position + i"},
+        {"run_at_ms": "9000000000000000 + i"},
+        {"held_ms": "1", "position": "position + i"},
+        {"state": "'done'", "ended_ms": "i"},
+        {"run_at_ms": "i", "lane": "'elsewhere'"},
+    ],
+    ids=["queued", "not due", "held", "ended", "due in another lane"],
+)
+def test_p05_a_hundred_thousand_jobs_make_a_job_no_dearer(
+    store: SqliteStore, shape: dict[str, str]
+) -> None:
+    add(store)
+    one_job(store)
+    alone = steps(store, lambda: one_job(store))
+    crowd(store, **shape)
+    crowded = steps(store, lambda: one_job(store))
+    assert alone > 50, "the count counts"
+    assert crowded < 1.2 * alone + 20
+
+
+def test_p05_what_is_due_is_promoted_a_bounded_number_at_a_time(
+    store: SqliteStore, clock: HandClock
+) -> None:
+    for _ in range(150):
+        add(store, run_at_ms=clock.now_ms() + 1_000)
+    clock.advance(2_000)
+    first = claimed(store)
+    with store.read() as tx:
+        assert len(tx.all("job_later", lane=LANE, limit=999)) == 50
+    finish(store, first)
+    assert claim(store) is not None
+    with store.read() as tx:
+        assert tx.all("job_later", lane=LANE, limit=999) == []
+
+
+def test_e24_looks_at_a_lane_stop_counting(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reads, "COUNT_LIMIT", 3)
+    for _ in range(5):
+        add(store)
+    with store.read() as tx:
+        lane = reads.lane(tx, LANE, [])
+        assert lane is not None and lane.waiting == 3
