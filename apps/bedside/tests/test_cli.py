@@ -66,6 +66,12 @@ def test_e28_a_refusal_is_one_sentence_and_changes_nothing(
         assert library.books() == []
 
 
+def test_case_g4_the_chapters_can_be_seen_before_anything_is_rendered(home: Path) -> None:
+    listed = bedside("add", "--dry-run", SAMPLE)
+    assert listed.returncode == 0 and listed.stdout.count(" characters  Chapter ") == 3
+    assert not home.exists()
+
+
 def test_b06_a_dead_render_can_be_asked_for_again(home: Path) -> None:
     bedside("add", SAMPLE, "--voice", "tone")
     queue = Queue(home / "lineclear.db")

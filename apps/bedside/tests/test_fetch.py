@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -12,6 +14,7 @@ import pytest
 
 from bedside import fetch
 from bedside.fetch import FetchError, Gutenberg
+from bedside.library import Library
 
 PAGE = b"<html><body><p>Hello.</p></body></html>"
 
@@ -140,3 +143,21 @@ def test_b01_a_stop_does_not_sit_out_a_pause(shop, tmp_path) -> None:
     with pytest.raises(Stopped):
         Gutenberg(shop.base, tmp_path, wait=stop).fetch(11)
     assert len(shop.asked) == 1
+
+
+def test_b01_b04_a_number_is_fetched_read_and_rendered_by_the_worker(
+    shop, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bin_folder = Path(sys.executable).parent
+    monkeypatch.setenv("BEDSIDE_GUTENBERG", shop.base)
+    shop.put("pg11.epub", 404)
+    shop.put("pg11-images.html", 200, b"<title>Boxes, by Nobody</title><h2>I</h2><p>A.</p>" + PAGE)
+    added = subprocess.run([bin_folder / "bedside", "add", "11", "--voice", "tone"], check=False)
+    assert added.returncode == 0 and shop.asked == []
+    queue = home / "lineclear.db"
+    ran = subprocess.run([bin_folder / "lineclear", "--database", queue, "run", "1"], check=False)
+    assert ran.returncode == 0 and len(shop.asked) == 3
+    with Library.open(home) as library:
+        row = library.get(1)
+        assert (row.title, row.author, row.chapters_total) == ("Boxes", "Nobody", 1)
+        assert row.done_ms is not None and len(library.chapters(row)) == 1

@@ -176,3 +176,102 @@ def test_b02_headings_are_said_as_numbers() -> None:
     assert spoken("Part I. Chapter II", heading=True) == "Part one. Chapter two"
     assert spoken("MIX IT", heading=True) == "MIX IT"
     assert [roman(text) for text in ("XLIX", "IIII", "", "MCMXC")] == [49, 0, 0, 1990]
+
+
+PREFACE = "Somebody else has somewhere a fine and just distinction to make. " * 20
+
+DRAWN_PAGE = f"""<html lang="en"><head><title>Boxes | Project Gutenberg</title></head><body>
+<section class="pg-boilerplate pgheader" id="pg-header"><h2>The Project Gutenberg eBook</h2>
+<p>Title: Boxes</p><p>Author: Nobody</p><p>*** START OF THE PROJECT GUTENBERG EBOOK BOXES ***</p>
+</section><h1>BOXES</h1><p>[<i>Copyright 1894 by Somebody.</i>]</p>
+<h2>PREFACE.</h2><p>{PREFACE}</p>
+<h2>List of Illustrations.</h2><table><tr><td>Frontispiece</td><td>iv</td></tr></table>
+<h2><img src="one.jpg" alt="BOXES Chapter I."></h2>
+<p><span><img src="i.jpg" alt="I"></span>T is late <span class="pagenum">{{2}}</span>at night.</p>
+<div class="figcenter"><img src="a.jpg" alt=""><div class="caption"><p>“It is late”</p></div></div>
+<h2>CHAPTER II.</h2><p>It is later.</p><div class="footnotes"><p>[A] A note.</p></div>
+<section class="pg-boilerplate pgfooter" id="pg-footer">
+<p>*** END OF THE PROJECT GUTENBERG EBOOK BOXES ***</p><p>Updated editions.</p></section>
+</body></html>
+"""
+
+DRAWN_TEXT = f"""The Project Gutenberg eBook of Boxes
+
+Title: Boxes
+
+Author: Nobody
+
+*** START OF THE PROJECT GUTENBERG EBOOK BOXES ***
+
+[Illustration:
+
+_Reading Jane’s Letters._      _Chap 34._
+                                        ]
+
+PREFACE.
+
+{PREFACE}
+
+[Illustration:
+
+·BOXES·
+
+Chapter I.]
+
+It is late at night.
+
+[Illustration:
+
+“It is late”
+
+[_Copyright 1894 by Somebody._]]
+
+CHAPTER II.
+
+[Illustration]
+
+It is later.
+
+*** END OF THE PROJECT GUTENBERG EBOOK BOXES ***
+
+Updated editions.
+"""
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.html", DRAWN_PAGE), ("a.txt", DRAWN_TEXT)])
+def test_case_g4_an_illustrated_edition_whose_first_heading_is_drawn(tmp_path, name, text) -> None:
+    book = read(tmp_path, text, name)
+    assert (book.title, book.author) == ("Boxes", "Nobody")
+    (one, first), two = heard(book)
+    assert (one, two) == ("Chapter I", ("CHAPTER II", ["It is later."]))
+    assert first in (["IT is late at night."], ["It is late at night."])
+    assert any(warning.startswith("Left out, as it is no part") for warning in book.warnings)
+
+
+def test_case_g4_books_within_a_book_count_their_chapters_anew(tmp_path: Path) -> None:
+    page = (
+        "<h1>WAR</h1><h2>By Nobody</h2><h2>Contents</h2><p>BOOK ONE</p><p>CHAPTER I</p>"
+        "<h2>BOOK ONE: 1805</h2><h2>CHAPTER I</h2><p>A.</p><h2>CHAPTER II</h2><p>B.</p>"
+        "<h2>BOOK TWO</h2><h2>CHAPTER I</h2><p>C.</p>"
+        "<h2>FIRST EPILOGUE</h2><h2>CHAPTER I</h2><p>D.</p>"
+    )
+    assert heard(read(tmp_path, page, "war.html")) == [
+        ("BOOK ONE: 1805. CHAPTER I", ["A."]),
+        ("CHAPTER II", ["B."]),
+        ("BOOK TWO. CHAPTER I", ["C."]),
+        ("FIRST EPILOGUE. CHAPTER I", ["D."]),
+    ]
+
+
+def test_case_g4_a_bare_numeral_counts_the_parts_of_a_named_chapter(tmp_path: Path) -> None:
+    text = (
+        "I. A SCANDAL\n\n\nI.\n\nShe came.\n\nII.\n\nShe went.\n\n\n"
+        "II. THE LEAGUE\n\nHe came.\n\n\nIII. A CASE\n\nHe went.\n\n\n"
+        "IV. THE END OF IT\n\nNobody came.\n"
+    )
+    assert heard(read(tmp_path, text)) == [
+        ("I. A SCANDAL. I", ["She came.", "II.", "She went."]),
+        ("II. THE LEAGUE", ["He came."]),
+        ("III. A CASE", ["He went."]),
+        ("IV. THE END OF IT", ["Nobody came."]),
+    ]

@@ -54,8 +54,14 @@ def add(
         str, typer.Argument(metavar="FILE|NUMBER", help="A book, or its Gutenberg id.")
     ],
     voice: Voice = "joe",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only list a file's chapters.")
+    ] = False,
 ) -> None:
     """Put a book in line. A worker renders it: lineclear worker."""
+    if dry_run:
+        _chapters(Path(what))
+        return
     from bedside.jobs import queue
     from bedside.shelf import ask, take_in
     from bedside.speech import check_voice
@@ -125,14 +131,26 @@ def search(
 
 @app.command()
 def demo(
+    *,
     folder: Annotated[Path, typer.Option(help="Where everything of the demo is.")] = Path("demo"),
     voice: Voice = "joe",
-    fresh: Annotated[bool, typer.Option("--fresh", help="Begin again.")] = False,  # noqa: FBT002
+    fresh: Annotated[bool, typer.Option("--fresh", help="Begin again.")] = False,
 ) -> int:
     """Hear it: a worker renders a short book. Ctrl-C or a kill, and the same command goes on."""
     from bedside.demo import run
 
     return run(folder, voice=voice, fresh=fresh)
+
+
+def _chapters(path: Path) -> None:
+    from bedside.text import read_book
+
+    book = read_book(path)
+    typer.echo(f"{book.title}{f', by {book.author}' if book.author else ''}")
+    for chapter in book.chapters:
+        typer.echo(f"{chapter.number:>4}  {chapter.characters:>8,} characters  {chapter.title}")
+    for warning in book.warnings:
+        typer.echo(warning)
 
 
 def clock(milliseconds: int) -> str:

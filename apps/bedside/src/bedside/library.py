@@ -21,7 +21,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -287,8 +287,3 @@ def _statements(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(so_far):
             yield so_far
             so_far = ""
-
-
-def open_library(home: Path) -> closing[Library]:
-    """The library for a ``with``."""
-    return closing(Library.open(home))

@@ -23,6 +23,10 @@ _PAGE = re.compile(
     rb"^\s*(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b",
     re.IGNORECASE | re.DOTALL,
 )
+_SHOP = re.compile(
+    r"^(?:the )?project gutenberg(?:[’']s)? e-?book,? (?:of )?|\s*[|—–-]\s*project gutenberg$",
+    re.IGNORECASE,
+)
 _LANGUAGES = {
     "english": "en",
     "german": "de",
@@ -109,6 +113,7 @@ def _page(root: object) -> Raw:
     assert isinstance(root, etree._Element)  # noqa: SLF001  lxml has no public name for it
     page = markup.to_blocks(root)
     title = clean(root.findtext(".//title") or "")
+    title = _SHOP.sub("", title)
     name, _, author = title.partition(", by ")
     raw = Raw(name, author, root.get("lang") or "", tuple(page.blocks))
     return replace(raw, warnings=_notes(page.notes))

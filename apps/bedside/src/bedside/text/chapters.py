@@ -17,6 +17,7 @@ from bedside.text.titles import Title, label_of, title_of
 
 _WORTH_SAYING = 800
 _SHORT_OPENING = 1000
+_TITLE_PAGE = 600
 
 
 @dataclass(slots=True)
@@ -37,15 +38,21 @@ def chapters_of(raw: Raw) -> tuple[tuple[Chapter, ...], tuple[str, ...]]:
     kept = _choose(sections, raw, warnings)
     chapters: list[Chapter] = []
     part = ""
-    for section in kept:
+    for section, following in zip(kept, [*kept[1:], None], strict=True):
         title, body = _titled(section)
-        if section.kind is Title.PART and not any(block.kind is Kind.TEXT for block in body):
-            part = title
+        if _only_announces(section, following):
+            part = f"{part}. {title}" if part else title
             continue
         title = f"{part}. {title}" if part and title else title or part
         part = ""
         chapters.append(Chapter(len(chapters) + 1, title, _paragraphs(body)))
     return tuple(chapters), tuple(warnings)
+
+
+def _only_announces(section: _Section, following: _Section | None) -> bool:
+    """Whether it is a part's or an epilogue's title page, which belongs to the chapter after it."""
+    outer = section.kind in {Title.PART, Title.STORY} and not section.characters
+    return outer and following is not None and following.kind in {Title.CHAPTER, Title.PART}
 
 
 def _sections(raw: Raw) -> list[_Section]:
@@ -105,7 +112,9 @@ def _choose(sections: list[_Section], raw: Raw, warnings: list[str]) -> list[_Se
             kept.append(section)
         elif section.characters > _WORTH_SAYING:
             left_out.append(
-                section.head.text if section.head else "what stands before the first chapter"
+                section.head.text.rstrip(" .")
+                if section.head
+                else "what stands before the first chapter"
             )
     if left_out:
         warnings.append(f"Left out, as it is no part of the story: {', '.join(left_out[:8])}.")
@@ -134,18 +143,21 @@ def _is_read(section: _Section, raw: Raw, *, before: bool) -> bool:
 
 
 def _without_contents(sections: list[_Section]) -> list[_Section]:
-    """Without a list of contents: a run of empty sections whose labels all come again later."""
+    """Without a list of contents: a run of empty sections, after which one of them comes again."""
     labels = [label_of(each.head.text) if each.head else "" for each in sections]
     kept: list[_Section] = []
-    for at, section in enumerate(sections):
-        again = labels[at] and labels[at] in labels[at + 1 :]
-        following = sections[at + 1].characters if at + 1 < len(sections) else 1
-        listed = again and not section.characters
-        last_of_list = (
-            again and bool(kept) and at > 0 and not sections[at - 1].characters and following > 0
-        )
-        if not (listed or (last_of_list and section.characters < _SHORT_OPENING)):
-            kept.append(section)
+    at = 0
+    while at < len(sections):
+        end = at
+        while end < len(sections) and labels[end] and not sections[end].characters:
+            end += 1
+        # Between the last of the list and the first chapter a title page may stand.
+        last = end < len(sections) and bool(labels[end]) and sections[end].characters < _TITLE_PAGE
+        ends = [each for each in (end, end + last) if each < len(labels) and each - at >= 2]
+        listed = next((each for each in ends if labels[each] in labels[at:each]), at)
+        if listed == at:
+            kept.append(sections[at])
+        at = max(listed, at + 1)
     return kept
 
 
@@ -162,7 +174,7 @@ def _titled(section: _Section) -> tuple[str, list[Block]]:
         names = [section.head.text]
         if blocks and _plain(blocks[0].text) == _plain(section.head.text):
             blocks.pop(0)
-    return clean(". ".join(name.rstrip(" .") for name in names)), blocks
+    return clean(". ".join(name.strip(" .[]") for name in names)), blocks
 
 
 def _paragraphs(blocks: list[Block]) -> tuple[Paragraph, ...]:

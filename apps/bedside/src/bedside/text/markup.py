@@ -17,6 +17,7 @@ from lxml import etree
 from bedside.book import BookError
 from bedside.text.blocks import Block, Kind, clean, says_something
 from bedside.text.skip import is_note, skipped
+from bedside.text.titles import chapter_at_end
 
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _BLOCKS = set(_HEADINGS) | set(
@@ -93,6 +94,8 @@ class _Walk:
     pictures: int = 0
     notes: int = 0
     glue: bool = False
+    drawn: str = ""
+    """The heading a picture inside a heading stands for."""
 
     def say(self, text: str | None) -> None:
         if not text:
@@ -106,7 +109,9 @@ class _Walk:
         self.buffer.clear()
         parts = [text] if self.level else _PARAGRAPH_BREAK.split(text)
         for part in map(clean, parts):
-            if self.level and part:
+            if self.level and not part and self.drawn:
+                self.blocks.append(Block(Kind.HEADING, self.drawn, self.level))
+            elif self.level and part:
                 self.blocks.append(Block(Kind.HEADING, part, self.level))
             elif says_something(part):
                 self.blocks.append(Block(Kind.TEXT, part))
@@ -138,13 +143,16 @@ class _Walk:
             # A drawn initial: the rest of its word follows at once.
             self.say(alt.strip())
             self.glue = True
+        elif self.level:
+            self.drawn = chapter_at_end(alt) or clean(alt)
         else:
             self.pictures += 1
 
     def end(self, tag: str) -> None:
         if tag in _BLOCKS:
             self.flush()
-            self.level = 0 if tag in _HEADINGS else self.level
+            if tag in _HEADINGS:
+                self.level, self.drawn = 0, ""
             self.in_pre -= tag == "pre"
             self.glue = False
 

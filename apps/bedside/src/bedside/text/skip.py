@@ -30,10 +30,11 @@ _BODY_KEPT = {
 _CLASSES = set(
     "pagenum pageno pagenumber page-number linenum lnum caption figcaption illustration-caption "
     "transnote tnote mynote "
-    "pg-boilerplate pgheader pgfooter pg-header pg-footer fnanchor noteref footnote "
+    "pgfooter pg-footer fnanchor noteref footnote "
     "footnotes".split()
 )
-_IDS = {"pg-header", "pg-footer", "pg-machine-header"}
+# The header stays until its fields are read and its marker is found; see ``gutenberg``.
+_IDS = {"pg-footer"}
 _NOTE_MARK = re.compile(r"^[\[(]?(?:\d{1,3}|[a-z*†‡§])[\])]?$", re.IGNORECASE)
 _EPUB_TYPE = "{http://www.idpf.org/2007/ops}type"
 

@@ -50,7 +50,8 @@ _PART = re.compile(
     rf"^(?:the )?(?:(?:{_PART_KIND}) {_NUMBER}|{_WORD} (?:book|part|volume)\b)", re.IGNORECASE
 )
 _STORY = re.compile(
-    r"^(?:prologue|prolog|prelude|epilogue|epilog|interlude|postscript|coda|conclusion)\b",
+    r"^(?:(?:the )?(?:first|second|third|last) )?(?:prologue|prolog|prelude|epilogue|epilog|"
+    r"interlude|postscript|coda|conclusion)\b",
     re.IGNORECASE,
 )
 _FRONT = re.compile(
@@ -68,7 +69,14 @@ _END = re.compile(
     re.IGNORECASE,
 )
 _THE_END = re.compile(r"^(?:the end|finis|end)\W*$", re.IGNORECASE)
+_AT_END = re.compile(rf"(?:^|\W)(chapter {_NUMBER})[\s.\]]*$", re.IGNORECASE)
 _PREFIX = re.compile(rf"^(?:the )?(?:(?:{_CHAPTER_KIND}|{_PART_KIND}) )?({_NUMBER})", re.IGNORECASE)
+
+
+def chapter_at_end(text: str) -> str:
+    """The "Chapter I." that ends a caption or a picture's description, or nothing."""
+    found = _AT_END.search(text)
+    return found[1] if found else ""
 
 
 def title_of(text: str) -> Title:
