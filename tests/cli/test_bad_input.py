@@ -132,7 +132,7 @@ def test_e28_an_application_that_cannot_be_loaded(busy: Place, app: str, sentenc
 
 def test_e26_no_database_yet(busy: Place) -> None:
     missing = busy.folder / "missing.db"
-    for verb in (["status"], ["show", "1"], ["pause", "--all"], ["watch"], ["doctor"]):
+    for verb in (["status"], ["pause", "--all"], ["doctor"]):
         told = busy.run("--database", missing, *verb, bare=True)
         assert told.code == (1 if verb == ["doctor"] else 3)
         assert f"There is no database {missing}." in told.err + told.out
@@ -200,6 +200,28 @@ def test_e26_a_disk_that_takes_no_more(place: Place) -> None:
     assert done.stdout == "" and done.stderr.count("\n") == 1
     place.queue.close()
     assert everything(place) == before
+
+
+def test_what_belongs_to_somebody_else_is_not_allowed(
+    busy: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root may do everything, so the refusal itself is made here."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", "line.db.d/bell")
+
+    monkeypatch.setattr("lineclear.cli.view.picture", refuse)
+    told = busy.call("status")
+    assert told.code == 7
+    assert told.err.startswith("Not allowed: ") and told.err.count("\n") == 1
+
+
+def test_a_reader_that_has_seen_enough_is_no_fault(busy: Place) -> None:
+    with busy.start("history") as process:
+        assert process.stdout and process.stderr
+        process.stdout.close()
+        assert process.wait(30) == 1
+        assert process.stderr.read() == ""
 
 
 def test_case_d1_a_row_that_cannot_be_read_takes_no_other_with_it(place: Place) -> None:

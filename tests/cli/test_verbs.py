@@ -177,7 +177,8 @@ def test_retry_and_the_retry_of_all_failed(place: Place) -> None:
     assert place.call("retry", 2).out == "Added again 2 Render 2, now 1st.\n"
     assert place.call("retry", 1, "--first").out == "Added again 1 Render 1, now 1st.\n"
     none = place.call("retry", "--failed")
-    assert (none.code, none.err) == (4, "No job is meant by that.\n")
+    assert (none.code, none.err) == (0, "There is no such job now, so there is nothing to do.\n")
+    assert place.call("stop", "--now", "--lane", "render", "-y").code == 0
 
 
 def test_case_d2_every_count_is_the_number_of_rows(place: Place) -> None:

@@ -240,7 +240,8 @@ def test_watch_on_a_terminal_stops_a_job_with_two_presses(place: Place) -> None:
         running(place, job_id, steps=1)
         with terminal(place, "watch") as (keyboard, screen, code):
             wait_until(lambda: "q quit" in screen(), timeout_s=30, what="the first picture")
-            assert "1 running" in screen() and "░" in screen()
+            wait_until(lambda: "░" in screen(), timeout_s=30, what="the bar")
+            assert "1 running" in screen()
             os.write(keyboard, b"s")
             wait_until(lambda: "Press again to stop. Keeps" in screen(), what="it is armed")
             os.write(keyboard, b"s")  # a double tap: too soon

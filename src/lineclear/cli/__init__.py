@@ -14,7 +14,7 @@ from lineclear.errors import LineClearError
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; answers its exit code. Data goes to stdout, everything else to stderr."""
-    from lineclear.cli.ground import code_of, plain_ground
+    from lineclear.cli.ground import FAILED, NOT_ALLOWED, code_of, plain_ground
 
     given = sys.argv[1:] if arguments is None else arguments
     for stream in (sys.stdout, sys.stderr):
@@ -37,4 +37,11 @@ def main(arguments: list[str] | None = None) -> int:
         if str(error):
             sys.stderr.write(f"{printable(str(error))}\n")
         return code_of(error)
+    except PermissionError as error:
+        sys.stderr.write(f"Not allowed: {error}. Ask as the user who owns the database.\n")
+        return NOT_ALLOWED
+    except BrokenPipeError:
+        # Whoever read has seen enough; nothing may be written at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
     return 0

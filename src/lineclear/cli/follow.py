@@ -141,7 +141,7 @@ def wait(
             queue.lane(lane)
         return [*queue.running(lane), *queue.waiting(lane, limit=EVERYTHING)]
 
-    jobs = pick(queue, ids, pool=pool_of(live, queue, lane, all_=everything))
+    jobs = pick(queue, ids, pool=pool_of(live, queue, lane, all_=everything), nothing=NO_JOB)
     until = "started" if what == "started" else "ended"
     ended = wait_for(queue, [job.id for job in jobs], until=until, timeout_s=timeout_s)
     get = view.Gatherer(queue)

@@ -41,7 +41,7 @@ def code_of(error: BaseException) -> int:
         case errors.WrongState():
             return NOT_DONE
         case errors.StoreError():
-            return NOT_ALLOWED if isinstance(error.__cause__, PermissionError) else UNREACHABLE
+            return UNREACHABLE
         case _:
             return USAGE
 
@@ -141,16 +141,22 @@ def one_job(queue: Queue, text: str) -> Job:
 
 
 def pick(
-    queue: Queue, ids: Sequence[str] | None, *, pool: Callable[[], list[Job]] | None = None
+    queue: Queue,
+    ids: Sequence[str] | None,
+    *,
+    pool: Callable[[], list[Job]] | None = None,
+    nothing: int = 0,
 ) -> list[Job]:
-    """The jobs meant, each once; ``pool`` gives them where none is named."""
+    """The jobs meant, each once; ``pool`` gives them where none is named. An empty pool ends the
+    command with ``nothing``: what was asked of all is so already.
+    """
     if ids and pool is not None:
         raise Ended(USAGE, "Say either ids or --all or --lane, not both.")
     if not ids and pool is None:
         raise Ended(USAGE, "Say which job: an id, last, running, a name, --lane LANE or --all.")
     jobs = pool() if pool is not None else [one_job(queue, text) for text in ids or ()]
     if not jobs:
-        raise Ended(NO_JOB, "No job is meant by that.")
+        raise Ended(nothing, "There is no such job now, so there is nothing to do.")
     return list({job.id: job for job in jobs}.values())
 
 
