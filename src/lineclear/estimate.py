@@ -59,26 +59,25 @@ def time_left(
     done: float | None,
     total: float | None,
     started_ms: int | None,
-    now_ms: int,
+    start_done: float | None,
     reports: int,
 ) -> Left:
     """What remains of a run. ``None`` where it cannot be said: no total, or nothing advances.
 
-    ``pace`` is this attempt's progress at the end of each minute (the minute's start, the value at
-    its end); the first entry is the value it started with. Only this attempt counts: a resumed run
-    is judged by what it does now. The caller asks only while the work moves.
+    ``pace`` is this attempt's progress, one (time, value) a minute; ``start_done`` what it began
+    with. Only this attempt counts: a resumed run is judged by what it does now. The caller asks
+    only while the work moves.
     """
     if not _number(done) or not _number(total) or total <= 0 or started_ms is None:
         return None
     remaining = max(0.0, total - max(0.0, done))
-    if len(pace) < 2:
+    later = [(at_ms, value) for at_ms, value in pace if at_ms > started_ms and _number(value)]
+    if not later:
         return TOO_EARLY
-    advanced = done - pace[0][1]
-    points = [(started_ms, pace[0][1])]
-    for minute_ms, value in pace[1:]:
-        end_ms = minute_ms + MINUTE_MS
-        if _number(value) and points[-1][0] < end_ms <= now_ms:
-            points.append((end_ms, value))
+    # A run whose worker was lost begins again a little before the progress last told.
+    start = min(start_done if _number(start_done) else 0.0, later[0][1])
+    advanced = done - start
+    points = [(started_ms, start), *later]
     elapsed_ms = points[-1][0] - started_ms
     enough = advanced >= min(SHARE_NEEDED * total, remaining) and advanced > 0
     if reports < REPORTS_NEEDED or elapsed_ms < TIME_NEEDED_MS or not enough:

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from lineclear import words
 from lineclear.cli import table, view
-from lineclear.cli.armed import Armed, press, still
+from lineclear.cli.armed import LATEST_S, Armed, press, still
 from lineclear.cli.watch import LOOK_AGAIN_S, SHORTEST_S
 from lineclear.errors import LineClearError, StoreError
 from lineclear.figures import printable
@@ -62,8 +62,8 @@ class Live:
                     if self.ids and all(row.job.ended for row in self.rows):
                         return
                     drawn_s = time.monotonic()
-                    busy = self.seen is not None and bool(self.seen.running)
-                    timeout = 6.0 if self.armed else LOOK_AGAIN_S if busy else None
+                    waits = [listener.again_s, LATEST_S if self.armed else None, self._ages_s()]
+                    timeout = min((wait for wait in waits if wait is not None), default=None)
                     ready, _, _ = select.select([keyboard, listener], [], [], timeout)
                     if keyboard in ready:
                         if not self._key(os.read(keyboard, 16).decode(errors="replace")):
@@ -74,6 +74,14 @@ class Live:
                         listener.drain()
         finally:
             termios.tcsetattr(keyboard, termios.TCSADRAIN, before)
+
+    def _ages_s(self) -> float | None:
+        """When to look though nothing rang: something shown here grows older by the clock alone."""
+        ages = any(
+            row.job.state is State.RUNNING or any(why.at_ms for why in row.reasons)
+            for row in self.rows
+        )
+        return LOOK_AGAIN_S if ages else None
 
     def _look(self) -> None:
         try:

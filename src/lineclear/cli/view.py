@@ -88,7 +88,7 @@ class Gatherer:
                 done=job.done,
                 total=job.total,
                 started_ms=job.started_ms,
-                now_ms=self.now_ms,
+                start_done=job.start_done,
                 reports=job.moves,
             )
         told = words.detail(job, seen, (), self.now_ms)
