@@ -19,7 +19,7 @@ from lineclear.figures import count, printable
 from lineclear.job import Job, State
 from lineclear.queue import Queue
 
-FAILED, USAGE, UNREACHABLE, NO_JOB, NOT_DONE, TIMED_OUT, NOT_ALLOWED = 1, 2, 3, 4, 5, 6, 7
+DONE, FAILED, USAGE, UNREACHABLE, NO_JOB, NOT_DONE, TIMED_OUT, NOT_ALLOWED = 0, 1, 2, 3, 4, 5, 6, 7
 INTERRUPTED = 130
 
 
@@ -145,7 +145,7 @@ def pick(
     ids: Sequence[str] | None,
     *,
     pool: Callable[[], list[Job]] | None = None,
-    nothing: int = 0,
+    nothing: int = DONE,
 ) -> list[Job]:
     """The jobs meant, each once; ``pool`` gives them where none is named. An empty pool ends the
     command with ``nothing``: what was asked of all is so already.
