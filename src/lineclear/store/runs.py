@@ -288,11 +288,11 @@ def next_wall_ms(tx: Tx, lanes: Iterable[str]) -> int | None:
         opens = next_start_ms(lane["last_end_ms"], lane["delay_ms"], now_ms=tx.now_ms)
         pauses = [read_pause(row) for row in tx.all("pause_all", lane=name)]
         ends = [pause.until_ms for pause in pauses if pause.until_ms is not None]
-        if opens > tx.now_ms and not pauses:
+        if not pauses:
             moments.append(opens)
-        if pauses and len(ends) == len(pauses):
+        elif len(ends) == len(pauses):
             moments.append(max(ends))
-    return min(moments, default=None)
+    return min((moment for moment in moments if moment > tx.now_ms), default=None)
 
 
 def _sign(row: Mapping[str, Any]) -> Sign:
