@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -15,7 +15,7 @@ from lineclear.store.statements import JOB_COLUMNS
 
 E = TypeVar("E", bound=StrEnum)
 
-_OPTION_NAMES = {f.name for f in fields(Options)}
+_DEFAULTS = {f.name: f.default for f in fields(Options)}
 
 
 def read_job(row: Mapping[str, Any]) -> Job:
@@ -29,10 +29,7 @@ def read_job(row: Mapping[str, Any]) -> Job:
 
 def read_options(text: str) -> Options:
     data = _object(text)
-    try:
-        return Options(**{name: value for name, value in data.items() if name in _OPTION_NAMES})
-    except TypeError:
-        return Options()
+    return Options(**{name: data[name] for name in data if _fits(name, data[name])})
 
 
 def read_event(row: Mapping[str, Any]) -> Event:
@@ -64,6 +61,19 @@ def _member(kind: type[E], value: Any) -> E | None:
         return None if value is None else kind(value)
     except ValueError:
         return None
+
+
+def _fits(name: str, value: Any) -> bool:
+    """Whether there is such an option, and ``value`` is of its kind; numbers may be unset."""
+    match _DEFAULTS.get(name, MISSING):
+        case bool() | str() as default:
+            return isinstance(value, type(default))
+        case int() | float():
+            return isinstance(value, int | float)
+        case None:
+            return value is None or isinstance(value, int | float)
+        case _:
+            return False
 
 
 def _object(text: str) -> dict[str, Any]:
