@@ -71,7 +71,9 @@ def time_left(
     if not _number(done) or not _number(total) or total <= 0 or started_ms is None:
         return None
     remaining = max(0.0, total - max(0.0, done))
-    later = [(at_ms, value) for at_ms, value in pace if at_ms > started_ms and _number(value)]
+    # A value taken just after the start tells more of the starting than of the pace.
+    first_ms = started_ms + MINUTE_MS // 2
+    later = [(at_ms, value) for at_ms, value in pace if at_ms >= first_ms and _number(value)]
     if not later:
         return TOO_EARLY
     # A run whose worker was lost begins again a little before the progress last told.

@@ -95,8 +95,8 @@ def test_a_run_that_lost_a_little_with_its_worker_is_judged_from_where_it_went_o
 
 
 def test_what_was_measured_before_the_start_does_not_count() -> None:
-    """The minute in which it started began earlier."""
-    early = [(START - 40_000, 7.0), *paces(10, 20, 30, 40)]
+    """The minute in which it started began earlier; a value just after it is no pace either."""
+    early = [(START - 40_000, 7.0), (START + 1_000, 9.0), *paces(10, 20, 30, 40)]
     seen = time_left(early, done=40, total=100, started_ms=START, start_done=None, reports=9)
     assert seen == Span(6 * MINUTE_MS, 6 * MINUTE_MS)
 
