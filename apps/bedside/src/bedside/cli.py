@@ -53,6 +53,7 @@ def add(
     what: Annotated[
         str, typer.Argument(metavar="FILE|NUMBER", help="A book, or its Gutenberg id.")
     ],
+    *,
     voice: Voice = "joe",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only list a file's chapters.")
