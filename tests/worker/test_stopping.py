@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 
 import pytest
 from tests.workers import LONG_LEASE, Site
@@ -144,7 +146,7 @@ def test_case_c1_c2_kill_ends_blocking_code_before_it_says_so(make: Make) -> Non
     worker = place.worker()
     place.until_said("start", 1)
     mark = f"{place.job(job).worker}.{job}.1"
-    assert len(linux.marked(mark)) >= 3
+    place.until(lambda: len(linux.marked(mark)) == 4, what="a shell and two programs")
     place.queue.cancel(job)
     place.queue.kill(job)
     (gone,) = place.ended(job)
@@ -256,6 +258,30 @@ def test_e09_a_second_signal_ends_now(make: Make, number: int) -> None:
     worker.signal(number)
     assert worker.wait() == 0
     assert (place.job(job).state, place.job(job).cause) == (State.QUEUED, Cause.INTERRUPTED)
+    place.check_idle()
+
+
+def test_e09_a_third_signal_does_not_wait_for_a_database_that_does_not_answer(
+    make: Make,
+) -> None:
+    place = make(TASKS, **LONG_LEASE)
+    job = place.submit("deaf")
+    worker = place.worker()
+    place.until_said("start", 1)
+    with closing(sqlite3.connect(place.queue.database, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        for times in (1, 2, 3):
+            worker.signal(signal.SIGTERM)
+            place.until(lambda: worker.process.poll() or "stopping" in worker.said)
+            if times == 2:
+                place.until(lambda: not linux.marked(f"{place.job(job).worker}.{job}"))
+        assert worker.wait() == 130
+        other.execute("ROLLBACK")
+    again = place.worker()
+    place.until_said("start", 2)
+    place.queue.kill(job)
+    place.ended(job)
+    assert again.end() == 0
     place.check_idle()
 
 
@@ -396,3 +422,10 @@ def test_a_worker_leaves_nothing_of_itself_behind(make: Make) -> None:
         assert worker.end() == 0
     assert os.listdir(place.queue.files.workers) == []
     assert place.queue.workers() == []
+    before_its_name = "around(runs, 'add_worker', after=die)"
+    assert place.worker(sabotage=before_its_name).wait() == -signal.SIGKILL
+    assert len(os.listdir(place.queue.files.workers)) == 1
+    job, worker = place.submit("quick"), place.worker()
+    place.ended(job)
+    assert worker.end() == 0
+    assert os.listdir(place.queue.files.workers) == []

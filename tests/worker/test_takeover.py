@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import random
 import signal
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from itertools import pairwise
 
 import pytest
@@ -86,6 +88,37 @@ def test_e20_e21_p8_case_b4_b5_b7_a_stopped_worker_is_taken_over_and_changes_not
     assert second.end() == 0
     assert place.ended(another)[0].state is State.DONE, "the first one goes on working"
     assert first.end() == 0
+    place.check_idle()
+
+
+@pytest.mark.parametrize("trouble", ["the machine is paused", "the database is locked"])
+def test_p9_who_looks_first_after_all_were_held_up_ends_nobodys_work(
+    make: Make, trouble: str
+) -> None:
+    place = make(LONG)
+    job = place.submit("long")
+    first, second = place.worker(), place.worker()
+    both_there(place)
+    beat = place.running(job).beat_tick
+    place.until(lambda: place.job(job).beat_tick != beat, what="a beat")
+    if trouble == "the machine is paused":
+        for worker in (first, second):
+            worker.signal(signal.SIGSTOP)
+        time.sleep(2.5)  # the trouble itself, longer than the lease
+        for worker in (second, first):
+            worker.signal(signal.SIGCONT)
+    else:
+        with closing(sqlite3.connect(place.queue.database, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            time.sleep(2.5)  # the trouble itself, longer than the lease
+            other.execute("ROLLBACK")
+    beat = place.job(job).beat_tick
+    place.until(lambda: place.job(job).beat_tick != beat, what="a beat")
+    late = place.submit("long")
+    place.touch("finish")
+    assert [(one.state, one.attempt) for one in place.ended(job, late)] == [(State.DONE, 1)] * 2
+    assert "taken over" not in place.kinds(job)
+    assert [first.end(), second.end()] == [0, 0]
     place.check_idle()
 
 

@@ -70,7 +70,7 @@ class Leases:
         again.
         """
         known = {sign.id: sign for sign in signs}
-        dead: dict[str, list[Job]] = {sign.id: [] for sign in signs if self._is_dead(sign.id)}
+        dead: dict[str, list[Job]] = {worker: [] for worker in self._dead_workers()}
         freed, again_s = False, []
         for job in foreign:
             judgement = self.judge(job, known.get(job.worker or ""), tick_ms=tick_ms)
@@ -85,15 +85,15 @@ class Leases:
         for worker, jobs in dead.items():
             # What it started must be gone before its jobs are free, and before its name is.
             gone = await asyncio.to_thread(sweep, worker)
-            if gone and await self._bury(jobs, known.get(worker)):
-                freed = freed or bool(jobs)
-            else:
-                again_s.append(AGAIN_S)
+            forgotten = gone and await self._bury(worker, jobs, known.get(worker))
+            freed = freed or (gone and bool(jobs))
+            again_s += [] if forgotten else [AGAIN_S]
         self._forget_all_but(foreign)
         return freed, min(again_s, default=None)
 
-    def _is_dead(self, worker: str) -> bool:
-        return worker != self.worker and is_held(self.files.lock(worker)) is False
+    def _dead_workers(self) -> list[str]:
+        locks = [lock for lock in self.files.workers.glob("*.lock") if lock.stem != self.worker]
+        return [lock.stem for lock in locks if is_held(lock) is False]
 
     def judge(self, job: Job, sign: Sign | None, *, tick_ms: int) -> Judgement:
         lease_ms = sign.lease_ms if sign else UNKNOWN_LEASE_MS
@@ -104,22 +104,23 @@ class Leases:
             left_ms = (job.beat_tick or 0) + lease_ms - tick_ms
             if left_ms >= 0:
                 return Judgement(State.ALIVE, (left_ms + 1) / 1000)
-            return Judgement(State.STOPPED if sign.place == here() else State.ALIVE)
+            if sign.place == here():
+                # Not at the first look: after a locked database or a paused machine everybody is
+                # late, and who looks first must not end the others' work.
+                return self._by_watching(job, lease_ms // 6)
         if held or sign is None or sign.place != here():
             return Judgement(State.ALIVE)  # nothing shows that its processes are gone
         return self._by_watching(job, lease_ms)
 
-    def _by_watching(self, job: Job, lease_ms: int) -> Judgement:
-        """No lock to ask: the same beat, seen for a whole lease by this process's own clock, is a
-        dead one.
-        """
+    def _by_watching(self, job: Job, for_ms: int) -> Judgement:
+        """The same beat, seen for so long by this process's own clock, is one that has stopped."""
         now_s = time.monotonic()
         key = (job.id, job.lease or "")
         beat, since_s = self._seen.get(key, (-1, now_s))
         if beat != job.beat_tick:
             beat, since_s = job.beat_tick or 0, now_s
             self._seen[key] = (beat, since_s)
-        left_s = since_s + lease_ms / 1000 - now_s
+        left_s = since_s + for_ms / 1000 - now_s
         return Judgement(State.ALIVE, left_s) if left_s > 0 else Judgement(State.STOPPED)
 
     async def _take_over(self, job: Job, sign: Sign | None) -> bool:
@@ -149,18 +150,20 @@ class Leases:
             wipe(self.files, before)
             wipe_kept(self.files, after)
 
-    async def _bury(self, jobs: list[Job], sign: Sign | None) -> bool:
+    async def _bury(self, worker: str, jobs: list[Job], sign: Sign | None) -> bool:
         """Take back a dead worker's runs and forget it. False where it left more than was seen: it
         may have claimed between the look and its death.
         """
         await self._give_back(jobs, sign)
-        if sign is None:
-            return True
-        forgotten = await self.writer.write(
-            lambda tx: runs.drop_worker(tx, sign, kind="worker lost")
-        )
+
+        def forget(tx: Tx) -> bool:
+            if sign is not None:
+                return runs.drop_worker(tx, sign, kind="worker lost")
+            return all(each.id != worker for each in runs.signs(tx))
+
+        forgotten = await self.writer.write(forget)
         if forgotten:
-            self.files.lock(sign.id).unlink(missing_ok=True)
+            self.files.lock(worker).unlink(missing_ok=True)
         return forgotten
 
     def _forget_all_but(self, foreign: list[Job]) -> None:

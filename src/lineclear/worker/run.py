@@ -196,7 +196,8 @@ class Run:
 
     def _show(self) -> None:
         for line in self._reader.read_new() if self._reader else ():
-            sys.stderr.write(f"{line.text}\n")
+            with contextlib.suppress(OSError):  # who looked on has gone: the job goes on
+                sys.stderr.write(f"{line.text}\n")
 
     def _pump_rest(self, spawned: Spawned) -> None:
         for pipe, stream in _pipes(spawned):

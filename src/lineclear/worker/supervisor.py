@@ -353,9 +353,13 @@ class Supervisor:
             for run in self._runs.values():
                 run.interrupt()
             self._loop.call_later(self.settings.grace_s, self._grace_is_over)
-        else:
+        elif self._stopping == 2:
             for run in self._runs.values():
                 run.end_now("interrupt")
+        else:
+            # What keeps it is a database that does not answer. Whoever comes next takes back the
+            # rest, as after a crash.
+            os._exit(EXIT_INTERRUPTED)
         self._wanted.set()
 
     def _grace_is_over(self) -> None:

@@ -13,6 +13,7 @@ import logging
 import os
 import queue
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -42,7 +43,6 @@ class Writer:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._operations: queue.SimpleQueue[_Operation | None] = queue.SimpleQueue()
-        self._give_up = threading.Event()
         self._thread = threading.Thread(target=self._work, name="lineclear-writer", daemon=True)
         self._thread.start()
 
@@ -52,12 +52,8 @@ class Writer:
         self._operations.put(_Operation(run, durable, future))
         return await asyncio.wrap_future(future)
 
-    def close(self, *, give_up: bool = False) -> None:
-        """Finish what is waiting, then stop. ``give_up`` ends trying again on a database that does
-        not answer.
-        """
-        if give_up:
-            self._give_up.set()
+    def close(self) -> None:
+        """Finish what is waiting, then stop."""
         self._operations.put(None)
         self._thread.join()
 
@@ -87,10 +83,7 @@ class Writer:
                 os._exit(EXIT_UNSAFE)
             except StoreError as error:
                 log.warning("%s Trying again in %.1f s.", error, wait_s)
-                if self._give_up.wait(wait_s):
-                    for operation in group:
-                        operation.future.set_exception(error)
-                    return
+                time.sleep(wait_s)
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
             else:
                 for operation, (answer, failure) in zip(group, answers, strict=True):
