@@ -30,6 +30,7 @@ from lineclear.looks import next_start_ms
 from lineclear.store import runs
 from lineclear.store.acts import To
 
+MEMORY = Path("/dev/shm")
 LANES = ("a", "b")
 WORKERS = st.sampled_from(["w1", "w2", "w3"])
 LANE = st.sampled_from(LANES)
@@ -64,7 +65,8 @@ ENDS = {"ended", "back in line", "to retry"}
 class Jobs(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.folder = Path(tempfile.mkdtemp())
+        # In memory where that can be had: what a disk does has tests of its own.
+        self.folder = Path(tempfile.mkdtemp(dir=MEMORY if MEMORY.is_dir() else None))
         self.clock = HandClock()
         self.queue = Queue(self.folder / "q.db", by=WHO, clock=self.clock)
         self.jobs: dict[int, Job] = {}
