@@ -129,7 +129,7 @@ def check_done(place: Site, *ids: int, before: dict[int, set[str]], ended: set[i
     ("point", "victims"),
     [*((point, "worker") for point in SUPERVISOR), *((point, "both") for point in WITH_CHILD)],
 )
-def test_e08_e20_p14_case_a3_a5_a6_g1_killed_at_every_point(
+def test_e08_e20_p14_case_a3_case_a5_case_a6_case_g1_killed_at_every_point(
     place: Site, point: str, victims: str
 ) -> None:
     ids = [place.submit("book", number=number) for number in (1, 2)]

@@ -190,8 +190,8 @@ def cpu_ticks(pid: int) -> int:
     return int(fields[11]) + int(fields[12])
 
 
-def test_e16_case_a3_wishes_in_every_state_are_answered(make: Make) -> None:
-    """Case C7: waiting, scheduled, held, ended; between claim and start has a test of its own."""
+def test_e16_case_c7_wishes_in_every_state_are_answered(make: Make) -> None:
+    """Waiting, scheduled, held, ended; between claim and start has a test of its own."""
     place = make(TASKS, **LONG_LEASE)
     waiting = place.submit("quick", number=1)
     later = place.queue.add("quick", {"number": 2}, run_at_ms=place.queue.now_ms() + 10**7).job.id

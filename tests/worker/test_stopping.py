@@ -123,6 +123,18 @@ def ask(*args, **_):
     place.check_idle()
 
 
+def test_case_c3_a_wish_whose_ring_is_lost_comes_with_the_next_beat(make: Make) -> None:
+    place = make(TASKS)
+    job, worker = place.submit("forever"), place.worker()
+    place.until_said("start", 1)
+    for door in place.queue.files.bell.glob("work-*"):
+        door.unlink()
+    place.queue.cancel(job)
+    assert place.ended(job)[0].state is State.CANCELLED
+    assert worker.end() == 0
+    place.check_idle()
+
+
 def test_case_c4_e18_a_wish_reaches_its_own_job_only(make: Make) -> None:
     place = make(TASKS, **LONG_LEASE)
     place.queue.tasks["forever"].submit()
@@ -140,7 +152,7 @@ def test_case_c4_e18_a_wish_reaches_its_own_job_only(make: Make) -> None:
     place.check_idle()
 
 
-def test_case_c1_c2_kill_ends_blocking_code_before_it_says_so(make: Make) -> None:
+def test_case_c1_case_c2_kill_ends_blocking_code_before_it_says_so(make: Make) -> None:
     place = make(TASKS, **LONG_LEASE)
     job, after = place.submit("stubborn"), place.submit("quick")
     worker = place.worker()
@@ -322,7 +334,7 @@ def term(*_, **__):
     assert last.end() == 0
 
 
-def test_case_c8_c9_e13_a_pause_outlives_whoever_set_it(make: Make) -> None:
+def test_case_c8_case_c9_e13_a_pause_outlives_whoever_set_it(make: Make) -> None:
     place = make(TASKS, **LONG_LEASE)
     job, later = place.submit("parts"), [place.submit("quick") for _ in range(5)]
     first = place.worker()

@@ -55,7 +55,7 @@ def both_there(place: Site) -> None:
 
 
 @pytest.mark.parametrize("stopped", ["the supervisor alone", "the whole group"])
-def test_e20_e21_p8_case_b4_b5_b7_a_stopped_worker_is_taken_over_and_changes_nothing_after(
+def test_e20_e21_p8_case_b4_case_b5_case_b7_a_stopped_worker_changes_nothing_more(
     make: Make, stopped: str
 ) -> None:
     place = make(LONG)
@@ -252,7 +252,7 @@ def test_e20_case_a1_a_killed_workers_job_is_taken_at_once_by_one_that_waits(
     assert list(place.queue.files.workers.iterdir()) == [] or record == "removed"
 
 
-def test_e20_case_a2_a3_every_slot_is_freed_by_one_worker_with_no_slot(make: Make) -> None:
+def test_e20_case_a2_case_a3_every_slot_is_freed_by_one_worker_with_no_slot(make: Make) -> None:
     place = make(LONG, **LONG_LEASE)
     jobs = [place.submit("long") for _ in range(3)]
     place.queue.lane("one").set_concurrency(3)
@@ -268,6 +268,31 @@ def test_e20_case_a2_a3_every_slot_is_freed_by_one_worker_with_no_slot(make: Mak
     lost = [event for event in place.events(jobs[0]) if event.kind == "back in line"]
     assert lost[0].attempt == 1 and lost[0].detail["cause"] == Cause.WORKER_LOST
     assert second.end() == 0
+    place.check_idle()
+
+
+def test_case_a5_killed_at_random_moments_no_job_is_lost(make: Make) -> None:
+    source = """
+@queue.task(lane="one", retries=3, max_interruptions=100)
+def short(ctx, number: int):
+    with ctx.step("only") as step:
+        if not step.done:
+            say("step", number)
+    time.sleep(0.05)
+"""
+    place = make(source, **LONG_LEASE)
+    jobs = [place.submit("short", number=number) for number in range(10)]
+    chance = random.Random(2)
+    for _ in range(8):
+        worker = place.worker()
+        place.until(lambda: len(place.queue.workers()) > 0)
+        time.sleep(chance.uniform(0, 0.3))  # the moment itself is what is tested
+        worker.kill()
+        place.check()
+    last = place.worker()
+    assert {job.state for job in place.ended(*jobs)} == {State.DONE}
+    assert {place.kinds(job).count("ended") for job in jobs} == {1}
+    assert last.end() == 0
     place.check_idle()
 
 
@@ -333,9 +358,7 @@ def many(ctx):
 
 
 @pytest.mark.parametrize("wish", ["cancel", "kill"])
-def test_case_c6_a3_a_dead_job_somebody_asked_to_end_is_cancelled_without_running(
-    make: Make, wish: str
-) -> None:
+def test_case_c6_case_a3_a_dead_job_asked_to_end_does_not_run_again(make: Make, wish: str) -> None:
     place = make(LONG, **LONG_LEASE)
     job = place.submit("long")
     first = place.worker()

@@ -100,7 +100,7 @@ class Run:
             self._ended_for or "itself",
             exit_code=seen.code,
             signal=seen.signal,
-            out_of_memory=seen.signal == signal.SIGKILL and linux.oom_kills() > oom_before,
+            out_of_memory=seen.signal == signal.SIGKILL and self._by_memory_killer(oom_before),
             sentence=self._fault,
         )
         return await self._finish(ending)
@@ -111,6 +111,14 @@ class Run:
         if self._ended_for is None and (stop := self.talk.asked_to_stop) is not None:
             return "interrupt" if stop.why == "interrupt" else "wish"
         return self._ended_for
+
+    def _by_memory_killer(self, oom_before: int) -> bool:
+        """Whether it struck since then, other than at a run that has ended by it already."""
+        told = max(oom_before, self._owner.oom_told)
+        if linux.oom_kills() <= told:
+            return False
+        self._owner.oom_told = told + 1
+        return True
 
     # What others ask of it
 

@@ -42,6 +42,7 @@ log = logging.getLogger("lineclear.worker")
 
 MOVE_INTERVAL_S = 1.0
 KEEPER_AGAIN_S = 1.0
+TIE_AGAIN_S = 10.0
 MINUTE_MS = 60_000
 EXIT_FAILED = 1
 EXIT_REFUSED = 5
@@ -86,6 +87,7 @@ class Supervisor:
         self.settings = settings or Settings.from_environment()
         self.files: Files = store.files
         self.worker = secrets.token_hex(16)
+        self.oom_told = 0
         self.writer = Writer(store)
         self._store = store
         self._only = only
@@ -212,7 +214,7 @@ class Supervisor:
     # Scanning and claiming
 
     async def _scan(self) -> None:
-        self._listener.hold()
+        tied = self._listener.hold()
         try:
             scan = await self.writer.write(self._look)
         except Refused as error:  # only what was asked for by hand can be
@@ -224,10 +226,10 @@ class Supervisor:
             scan.foreign, scan.signs, tick_ms=scan.tick_ms
         )
         self._timer.set(scan.next_wall_ms)
-        self._scan_in(again_s)
+        self._scan_in(again_s if tied else min(again_s or TIE_AGAIN_S, TIE_AGAIN_S))
         if freed:
             self._wanted.set()
-        elif self._only is not None and not scan.claimed and not self._runs:
+        elif self._only is not None and not self._closed:
             self._refused = WrongState(
                 "queued", f"Job {self._only} cannot start now: its lane has no free slot."
             )

@@ -36,6 +36,8 @@ class Owner(Protocol):
     writer: Writer
     settings: Settings
     worker: str
+    oom_told: int
+    """How many kills by the memory killer are put down to a run already."""
 
     def moved(self) -> None:
         """A run has something to store with the next beat."""
