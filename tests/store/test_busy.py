@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.helpers import python, said, tell
@@ -159,6 +160,36 @@ def test_e26_a_look_too_waits_for_whoever_has_the_whole_file(store: SqliteStore)
         assert said(holder) == "free"
 
 
+class Recovering:
+    """A connection whose first look comes while another process recovers the log."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection, self.refused = connection, 0
+
+    def execute(self, *asked: Any) -> sqlite3.Cursor:
+        if asked[0].startswith("SELECT") and self.refused < 3:
+            self.refused += 1
+            error = sqlite3.OperationalError("database is locked")
+            error.sqlite_errorcode = sqlite3.SQLITE_BUSY_RECOVERY
+            raise error
+        return self.connection.execute(*asked)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.connection, name)
+
+
+def test_e26_a_look_too_waits_for_whoever_recovers_the_log(store: SqliteStore) -> None:
+    add(store)
+    with store.read():
+        pass
+    assert store._reader is not None
+    recovering = Recovering(store._reader)
+    store._reader = recovering  # type: ignore[assignment]
+    with store.read() as tx:
+        assert len(tx.all("job_line", lane="line", limit=9)) == 1
+    assert recovering.refused == 3
+
+
 RAISER = """
 import sys
 from pathlib import Path
@@ -264,6 +295,7 @@ children = []
 for number in range(40):
     pid = os.fork()
     if pid == 0:
+        assert store._writer is None and store._reader is None
         if number % 2:
             add(store, lane="forked")
             store.close()

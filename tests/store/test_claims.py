@@ -458,6 +458,20 @@ def test_e18_a_line_without_room_between_two_is_renumbered_and_keeps_its_order(
     assert claimed(store).id == running.id, "it is back at its own place, before all of them"
 
 
+@pytest.mark.parametrize(("side", "order"), [("before", [1, 4, 2, 3]), ("after", [1, 2, 4, 3])])
+def test_e18_two_at_one_place_are_told_apart(
+    store: SqliteStore, side: str, order: list[int]
+) -> None:
+    jobs = [add(store) for _ in range(4)]
+    with sqlite3.connect(store.path) as connection:
+        connection.execute("UPDATE job SET position = 5 WHERE id < 4")
+    connection.close()
+    with store.write() as tx:
+        acts.move_to(tx, jobs[3].id, (side, jobs[1].id), by="ann")
+    with store.read() as tx:
+        assert [job.id for job in reads.waiting(tx, LANE, 9)] == order
+
+
 def test_e18_places_do_not_depend_on_the_clock(store: SqliteStore, clock: HandClock) -> None:
     first = add(store)
     add(store)

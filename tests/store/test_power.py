@@ -120,6 +120,19 @@ def test_p18_no_acknowledged_commit_is_lost_to_a_cut_of_power(tmp_path: Path) ->
     assert power_cuts(tmp_path, syncs=True).lost == 0
 
 
+def test_p18_sqlite_is_asked_for_the_syncs_that_are_its_own(store: SqliteStore) -> None:
+    with store.read():
+        pass
+    for connection in (store._writer, store._reader):
+        assert connection is not None
+        read = {
+            name: connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("synchronous", "journal_mode", "journal_size_limit")
+        }
+        assert (read["synchronous"], read["journal_mode"]) == (1, "wal")
+        assert read["journal_size_limit"] == module.LOG_LIMIT
+
+
 def test_p18_without_the_sync_the_same_cuts_lose_acknowledged_commits(tmp_path: Path) -> None:
     assert power_cuts(tmp_path, syncs=False).lost > 10
 
