@@ -23,8 +23,8 @@ from lineclear.lanes import LaneHandle
 from lineclear.tasks import Task, check_key, check_name, make_task, refuse_while_loading, register
 
 if TYPE_CHECKING:
-    from lineclear.store.acts import To
     from lineclear.store.base import Tx
+    from lineclear.store.places import To
 
 T = TypeVar("T")
 

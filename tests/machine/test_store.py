@@ -28,7 +28,7 @@ from lineclear.job import ENDED, Cause, Ending, Job, NewJob, Options, Outcome, S
 from lineclear.lanes import LaneHandle
 from lineclear.looks import next_start_ms
 from lineclear.store import runs
-from lineclear.store.acts import To
+from lineclear.store.places import To
 
 MEMORY = Path("/dev/shm")
 LANES = ("a", "b")

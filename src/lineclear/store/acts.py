@@ -12,26 +12,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 
 from lineclear import moves
-from lineclear.errors import BadInput, Refused, UnknownLane, WrongState
+from lineclear.errors import BadInput, UnknownLane, WrongState
 from lineclear.job import Cause, Job, NewJob, State, Wish
 from lineclear.moves import Move
-from lineclear.store.base import Row, Tx, apply, job_of, note_event, one
+from lineclear.store.base import Tx, apply, job_of, note_event, one
+from lineclear.store.places import To, bottom, target, top
 from lineclear.store.rows import read_job
 from lineclear.store.runs import cancel_children
-
-GAP = 2**20
-"""Room between two places in line, so that moving one job seldom renumbers the others. A place
-grows with the job's id: no set clock puts a later job before an earlier one.
-"""
 
 UNDO_MS = 7 * 24 * 3600 * 1000
 
 EVERYTHING = 2**62
-
-To = str | int | tuple[str, int]
-"""Where to move: ``top``, ``bottom``, ``up``, ``down``, a place from 1, ``("before", id)`` or
-``("after", id)``.
-"""
 
 
 def submit(tx: Tx, new: NewJob) -> tuple[Job, bool]:
@@ -51,8 +42,8 @@ def submit(tx: Tx, new: NewJob) -> tuple[Job, bool]:
             move = moves.resubmit(job, args=new.args, title=new.title, by=new.by)
             job = apply(tx, job, move)
         return job, False
-    at_top = _top(tx, new.lane, new.priority) if new.first else None
-    priority, position = at_top or (new.priority, _bottom(tx, new.lane, new.priority))
+    at_top = top(tx, new.lane, new.priority) if new.first else None
+    priority, position = at_top or (new.priority, bottom(tx, new.lane, new.priority))
     due = new.run_at_ms is not None and new.run_at_ms > tx.now_ms
     rows = tx.all(
         "job_add",
@@ -123,111 +114,15 @@ def move_to(tx: Tx, job_id: int, to: To, *, by: str) -> Job:
     job = job_of(tx, job_id)
     if job.state is not State.QUEUED:
         raise WrongState(job.state, f"Job {job.id} is {job.state}, so it cannot be moved.")
-    target = _target(tx, job, to)
-    if target is None:
+    wanted = target(tx, job, to)
+    if wanted is None:
         return job
-    move = moves.place(job, priority=target[0], position=target[1], by=by)
+    job = job_of(tx, job_id)  # the line may have been renumbered to make room
+    move = moves.place(job, priority=wanted[0], position=wanted[1], by=by)
     if move is None:
         return job
     remember(tx, "moved", [job], by=by)
     return apply(tx, job, move)
-
-
-def _target(tx: Tx, job: Job, to: To) -> tuple[int, int] | None:
-    match to:
-        case "top":
-            return _top(tx, job.lane, job.priority)
-        case "bottom":
-            row = one(tx, "job_ends_of_line", lane=job.lane)
-            low = (
-                job.priority if row is None or row["low_priority"] is None else row["low_priority"]
-            )
-            return min(job.priority, low), _bottom(tx, job.lane, min(job.priority, low))
-        case "up" | "down" | int():
-            return _by_place(tx, job, to)
-        case ("before" | "after" as side, int(other)):
-            return _beside(tx, job, other, after=side == "after")
-        case _:
-            raise BadInput(
-                "to",
-                f"{to!r} is no place: top, bottom, up, down, a number from 1, or before or after "
-                "a job.",
-            )
-
-
-def _by_place(tx: Tx, job: Job, to: str | int) -> tuple[int, int] | None:
-    if isinstance(to, int) and to < 1:
-        raise BadInput("to", f"{to} is no place in line: the first is 1.")
-    ahead = int(_row(tx, "job_place", **_order(job), most=1_000_000)["ahead"])
-    place = {"up": ahead, "down": ahead + 2}.get(to, to) if isinstance(to, str) else to
-    limit = max(int(place), ahead + 1) + 1
-    line = [read_job(row) for row in tx.all("job_line", lane=job.lane, limit=limit)]
-    others = [other for other in line if other.id != job.id]
-    if int(place) < 1 or not others:
-        return None
-    if int(place) > len(others):
-        return _beside(tx, job, others[-1].id, after=True)
-    return _beside(tx, job, others[int(place) - 1].id, after=False)
-
-
-def _beside(tx: Tx, job: Job, other_id: int, *, after: bool) -> tuple[int, int] | None:
-    other = job_of(tx, other_id)
-    if other.id == job.id:
-        return None
-    if other.lane != job.lane or other.state is not State.QUEUED:
-        raise WrongState(
-            other.state,
-            f"Job {other_id} does not wait in lane {job.lane}, so nothing can be put beside it.",
-        )
-    for _ in range(2):
-        position = _between(tx, job, other, after=after)
-        if position is not None:
-            return other.priority, position
-        tx.all("job_spread", lane=job.lane, gap=GAP)
-        other = job_of(tx, other_id)
-    raise Refused("The line could not be renumbered. Please report this.")
-
-
-def _between(tx: Tx, job: Job, other: Job, *, after: bool) -> int | None:
-    """A free position directly before or after ``other``; ``None`` when there is no room between it
-    and its neighbour.
-    """
-    name = "job_next_position" if after else "job_previous_position"
-    row = one(tx, name, **_order(other), but=job.id)
-    far = None if row is None else row["position"]
-    if far is None:
-        return other.position + (GAP if after else -GAP)
-    middle = (far + other.position) // 2
-    return middle if middle not in (far, other.position) else None
-
-
-def _top(tx: Tx, lane: str, priority: int) -> tuple[int, int]:
-    row = one(tx, "job_ends_of_line", lane=lane)
-    top = (
-        priority
-        if row is None or row["top_priority"] is None
-        else max(priority, row["top_priority"])
-    )
-    first = _row(tx, "job_first_position", lane=lane, priority=top)["position"]
-    return top, (_after_all(tx) if first is None else first - GAP)
-
-
-def _bottom(tx: Tx, lane: str, priority: int) -> int:
-    last = _row(tx, "job_last_position", lane=lane, priority=priority)["position"]
-    return _after_all(tx) if last is None else max(_after_all(tx), last + GAP)
-
-
-def _after_all(tx: Tx) -> int:
-    """After every job there is, but for those that were moved behind it."""
-    return (int(_row(tx, "job_last")["id"] or 0) + 1) * GAP
-
-
-def _row(tx: Tx, name: str, **parameters: object) -> Row:
-    return tx.all(name, **parameters)[0]
-
-
-def _order(job: Job) -> dict[str, object]:
-    return {"lane": job.lane, "priority": job.priority, "position": job.position, "id": job.id}
 
 
 def retry(tx: Tx, job_id: int, *, by: str, start_over: bool, first: bool) -> Job:
@@ -240,8 +135,8 @@ def retry(tx: Tx, job_id: int, *, by: str, start_over: bool, first: bool) -> Job
             f"Job {holder['id']} has the same key ({job.key}) and is live, so job {job_id} stays "
             "as it is.",
         )
-    at_top = _top(tx, job.lane, job.priority) if first else None
-    priority, position = at_top or (job.priority, _bottom(tx, job.lane, job.priority))
+    at_top = top(tx, job.lane, job.priority) if first else None
+    priority, position = at_top or (job.priority, bottom(tx, job.lane, job.priority))
     move = moves.retry(job, by=by, start_over=start_over, priority=priority, position=position)
     return apply(tx, job, move)
 
