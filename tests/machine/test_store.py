@@ -23,6 +23,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.store.ground import HandClock, new
 
 from lineclear import Queue, moves
+from lineclear.endings import write_outcome
 from lineclear.errors import WrongState
 from lineclear.job import ENDED, Cause, Ending, Job, NewJob, Options, Outcome, State, Wish
 from lineclear.lanes import LaneHandle
@@ -368,7 +369,7 @@ class Jobs(RuleBasedStateMachine):
             kept = runs.set_outcome(tx, job, outcome)
         assert kept == (job.outcome is None)
         if kept:
-            text = moves.write_outcome(outcome)
+            text = write_outcome(outcome)
             self.jobs[job.id] = replace(job, outcome=text, version=job.version + 1)
 
     @precondition(lambda self: self.running())

@@ -319,6 +319,36 @@ def test_case_e5_a_forked_copy_never_uses_what_its_parent_opened(tmp_path: Path)
     assert forked == 20
 
 
+SURVIVOR = """
+import os, sys
+from pathlib import Path
+from lineclear.store.sqlite import SqliteStore
+from tests.store.ground import add
+store = SqliteStore(Path(sys.argv[1]))
+add(store)
+parents, childs = os.pipe(), os.pipe()
+if os.fork() == 0:
+    add(store, lane="forked")
+    os.write(childs[1], b"!")
+    os.read(parents[0], 1)
+    add(store, lane="forked")
+    os._exit(0)
+os.read(childs[0], 1)
+store.close()
+os.write(parents[1], b"!")
+print(os.wait()[1], flush=True)
+"""
+
+
+def test_case_e5_a_parent_that_closes_takes_nothing_away_from_its_child(tmp_path: Path) -> None:
+    with python(SURVIVOR, tmp_path / "q.db", env=BOTH) as process:
+        assert said(process) == "0"
+    store = SqliteStore(tmp_path / "q.db")
+    with store.read() as tx:
+        assert len(tx.all("job_line", lane="forked", limit=9)) == 2
+    store.close()
+
+
 def test_one_store_serves_many_threads(store: SqliteStore) -> None:
     def work() -> None:
         for _ in range(40):

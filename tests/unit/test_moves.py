@@ -9,11 +9,12 @@ import pytest
 from tests.unit.jobs import NOW_MS, queued, running
 
 from lineclear import moves
+from lineclear.endings import write_outcome
 from lineclear.errors import WrongState
 from lineclear.job import Cause, Ending, Job, Options, Outcome, State, Wish
 
-DONE = moves.write_outcome(Outcome("done", result="[1]"))
-BROKE = moves.write_outcome(Outcome("failed", error="ValueError: no", cause=Cause.RAISED))
+DONE = write_outcome(Outcome("done", result="[1]"))
+BROKE = write_outcome(Outcome("failed", error="ValueError: no", cause=Cause.RAISED))
 
 
 def end(job: Job, ending: Ending | None = None) -> Job:
@@ -51,7 +52,7 @@ def test_e10_what_the_task_said_outranks_how_its_process_went() -> None:
 
 def test_e10_a_long_error_is_cut_to_500_characters() -> None:
     for kind in ("failed", "cancelled"):
-        said = moves.write_outcome(Outcome(kind, error="x" * 9_000))
+        said = write_outcome(Outcome(kind, error="x" * 9_000))
         error = end(running(outcome=said)).error
         assert error is not None and len(error) == 500 and error.endswith("…")
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 
 from lineclear import moves
+from lineclear.endings import cut
 from lineclear.errors import BadInput, UnknownLane, WrongState
 from lineclear.job import Cause, Job, NewJob, State, Wish
 from lineclear.moves import Move
@@ -239,7 +240,7 @@ def pause(tx: Tx, lane: str, *, by: str, why: str, until_ms: int | None, source:
         lane=lane,
         source=source,
         by=by,
-        why=moves.cut(why),
+        why=cut(why),
         now_ms=tx.now_ms,
         until_ms=until_ms,
     )
@@ -248,7 +249,7 @@ def pause(tx: Tx, lane: str, *, by: str, why: str, until_ms: int | None, source:
         "paused",
         lane=lane,
         by=by,
-        detail={"source": source, "why": moves.cut(why), "until_ms": until_ms},
+        detail={"source": source, "why": cut(why), "until_ms": until_ms},
     )
     tx.ring("work")
 

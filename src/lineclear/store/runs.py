@@ -15,6 +15,7 @@ from typing import Any
 
 from lineclear import moves
 from lineclear.clock import Place
+from lineclear.endings import cut, write_outcome
 from lineclear.errors import WrongState
 from lineclear.job import ENDED, Ending, Job, Outcome, State, Wish
 from lineclear.looks import next_start_ms
@@ -213,7 +214,7 @@ def keep_step(
         attempt=job.attempt,
         revision=job.run_revision,
     )
-    note_of_run(tx, job, "step", {"name": moves.cut(name)})
+    note_of_run(tx, job, "step", {"name": cut(name)})
     return True
 
 
@@ -228,7 +229,7 @@ def set_publishing(tx: Tx, job: Job, temporary: str) -> bool:
 
 def set_outcome(tx: Tx, job: Job, outcome: Outcome) -> bool:
     """Store what the task says of its end; the slot is freed later, when its processes are gone."""
-    text = moves.write_outcome(outcome)
+    text = write_outcome(outcome)
     return bool(tx.all("job_outcome", id=job.id, lease=job.lease, outcome=text))
 
 

@@ -174,8 +174,21 @@ class SqliteStore:
         _retry(lambda: connection.execute(f"PRAGMA journal_size_limit = {LOG_LIMIT}"))
         return connection
 
+    def before_fork(self) -> None:
+        """Close what a forked child must not have: in it SQLite would take its parent's locks for
+        its own. Waits for the transactions of other threads; this thread's own stays open.
+        """
+        self._lock.acquire()
+        self._read_lock.acquire()
+        if not any(c is not None and c.in_transaction for c in (self._writer, self._reader)):
+            self.close()
+
+    def after_fork(self) -> None:
+        self._read_lock.release()
+        self._lock.release()
+
     def forget(self) -> None:
-        """In a forked child: never use or close what the parent opened."""
+        """In a forked child: never use or close what the parent still has open."""
         _abandoned.extend(c for c in (self._writer, self._reader) if c is not None)
         self._lock, self._read_lock = threading.RLock(), threading.RLock()
         self._writer = self._reader = self._log_file = None
@@ -359,9 +372,25 @@ def _fdatasync(descriptor: int) -> None:
     getattr(os, "fdatasync", os.fsync)(descriptor)
 
 
-def _forked() -> None:
-    for store in list(_stores):
+_forking: list[SqliteStore] = []
+
+
+def _before_fork() -> None:
+    _forking[:] = sorted(_stores, key=id)
+    for store in _forking:
+        store.before_fork()
+
+
+def _after_fork() -> None:
+    for store in _forking:
+        store.after_fork()
+    _forking.clear()
+
+
+def _in_child() -> None:
+    for store in _forking:
         store.forget()
+    _forking.clear()
 
 
-os.register_at_fork(after_in_child=_forked)
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)
