@@ -206,6 +206,25 @@ class Site:
 
         return self.until(look, what=f"job {job_id} to run", timeout_s=timeout_s)
 
+    def stop(self, *pids: int) -> None:
+        """SIGSTOP to all, at a moment when none of them is amid a write: a stopped process keeps
+        the database's lock, and nobody could go on before it does.
+        """
+
+        def stopped() -> bool:
+            for pid in pids:
+                os.kill(pid, signal.SIGSTOP)
+            with closing(sqlite3.connect(self.queue.database, timeout=0.3)) as database:
+                try:
+                    database.execute("BEGIN IMMEDIATE")
+                except sqlite3.OperationalError:
+                    for pid in pids:
+                        os.kill(pid, signal.SIGCONT)
+                    return False
+            return True
+
+        self.until(stopped, what="a moment between two writes")
+
     def until_said_or_ended(self, job_id: int, *words: object) -> None:
         self.until(lambda: self.said(*words) or self.job(job_id).ended, what=f"{words}")
 

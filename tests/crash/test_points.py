@@ -147,6 +147,70 @@ def test_e08_e20_p14_case_a3_case_a5_case_a6_case_g1_killed_at_every_point(
     place.check_idle()
 
 
+WEDGE = """
+import time
+answers = []
+def wedge(*_):
+    answers.append(1)
+    while len(answers) == 2 and not Path("go").exists():  # its step is kept, nobody is told
+        time.sleep(0.01)
+around(Talk, '_answer', before=wedge)
+"""
+KILL_PARENT = "    os.kill(os.getppid(), signal.SIGKILL)\n        die()"
+TAKING = """
+from lineclear.worker import leases
+{}
+"""
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        "around(leases, 'sweep', after=die)",
+        "around(leases, 'wipe', after=die)",
+        "around(runs, 'finish', after=die)",
+        "around(runs, 'drop_worker', after=die)",
+    ],
+)
+def test_e20_case_a2_killed_while_it_takes_back(place: Site, point: str) -> None:
+    (place.folder / "point").write_text("in a step")
+    place.module.write_text(place.module.read_text().replace("    die()", KILL_PARENT))
+    ids = [place.submit("book", number=number) for number in (1, 2)]
+    assert place.worker().wait() == -signal.SIGKILL
+    assert place.worker(sabotage=TAKING.format(point)).wait() == -signal.SIGKILL
+    before = {one: kept(place, one) for one in ids}
+    last = place.worker()
+    check_done(place, *ids, before=before, ended=set())
+    assert place.job(ids[0]).attempt == 2
+    assert last.end() == 0
+    place.check_idle()
+    assert list(place.queue.files.workers.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        "around(runs, 'take_lease', after=die)",
+        "around(leases, 'kill_tree', before=die)",
+        "around(leases, 'kill_tree', after=die)",
+        "around(leases, 'wipe', after=die)",
+    ],
+)
+def test_e20_p8_killed_while_it_takes_over(place: Site, point: str) -> None:
+    ids = [place.submit("book", number=number) for number in (1, 2)]
+    place.env |= {"LINECLEAR_BEAT_S": "0.25", "LINECLEAR_LEASE_S": "0.9"}
+    wedged = place.worker(sabotage=WEDGE)
+    place.until(lambda: kept(place, ids[0]), what="the first step")
+    assert place.worker(sabotage=TAKING.format(point)).wait() == -signal.SIGKILL
+    before = {one: kept(place, one) for one in ids}
+    last = place.worker()
+    check_done(place, *ids, before=before, ended=set())
+    place.touch("go")
+    place.until(lambda: "its lease is lost" in wedged.said, what="the first worker to notice")
+    assert [wedged.end(), last.end()] == [0, 0]
+    place.check_idle()
+
+
 @pytest.mark.parametrize("point", CHILD)
 def test_e10_the_child_killed_at_every_point_has_failed_and_is_tried_again(
     place: Site, point: str
@@ -169,13 +233,7 @@ def test_e10_the_child_killed_at_every_point_has_failed_and_is_tried_again(
 @pytest.mark.parametrize("point", CHILD)
 def test_e20_worker_and_child_killed_at_once(place: Site, point: str) -> None:
     """The child kills its parent first, then itself."""
-    place.module.write_text(
-        place.module.read_text().replace(
-            'def hit(name):\n    if name == POINT and once("hit"):\n',
-            'def hit(name):\n    if name == POINT and once("hit"):\n'
-            "        os.kill(os.getppid(), signal.SIGKILL)\n",
-        )
-    )
+    place.module.write_text(place.module.read_text().replace("    die()", KILL_PARENT))
     (place.folder / "point").write_text(point)
     ids = [place.submit("book", number=number) for number in (1, 2)]
     first = place.worker()

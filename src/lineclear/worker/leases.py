@@ -14,7 +14,7 @@ import logging
 import shutil
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
@@ -141,14 +141,16 @@ class Leases:
     async def _give_back(self, jobs: list[Job], sign: Sign | None) -> None:
         ending = Ending("lost", sentence=_sentence(sign))
 
-        def finish(tx: Tx) -> list[tuple[Job, Job]]:
-            ended = [(job, runs.finish(tx, job, ending, by=self.worker)) for job in jobs]
-            return [(before, after) for before, after in ended if after is not None]
+        for job in jobs:  # before its end is stored: nobody would know of it any more
+            await asyncio.to_thread(wipe, self.files, job)
 
-        for before, after in await self.writer.write(finish):
-            log.info("job %d: taken back, %s", before.id, ending.sentence)
-            wipe(self.files, before)
-            wipe_kept(self.files, after)
+        def finish(tx: Tx) -> list[Job]:
+            ended = [runs.finish(tx, job, ending, by=self.worker) for job in jobs]
+            return [job for job in ended if job is not None]
+
+        for job in await self.writer.write(finish):
+            log.info("job %d: taken back, %s", job.id, ending.sentence)
+            await asyncio.to_thread(wipe_kept, self.files, job)
 
     async def _bury(self, worker: str, jobs: list[Job], sign: Sign | None) -> bool:
         """Take back a dead worker's runs and forget it. False where it left more than was seen: it
@@ -192,21 +194,24 @@ def wipe_older(files: Files, job: Job) -> None:
     """Remove what earlier attempts and revisions left. Never a later one's: this claim may have
     been taken over meanwhile.
     """
-    for folder, least in (
-        (files.staging(job.id, 0), job.attempt),
-        (files.kept(job.id, 0), job.revision),
-    ):
-        for one in folder.parent.glob(f"{job.id}-*"):
-            number = one.name.partition("-")[2]
-            if number.isdecimal() and int(number) < least:
-                shutil.rmtree(one, ignore_errors=True)
+    _wipe_below(files.staging(job.id, job.attempt))
+    _wipe_below(files.kept(job.id, job.revision))
 
 
 def wipe_kept(files: Files, ended: Job) -> None:
     """Remove what a job kept over its attempts, where its end leaves no use for it."""
     stopped_now = ended.state is JobState.QUEUED and ended.cause is Cause.STOPPED_NOW
     if ended.state is JobState.DONE or (stopped_now and not ended.options.keep_on_stop_now):
-        wipe_older(files, replace(ended, attempt=0, revision=ended.revision + 1))
+        _wipe_below(files.kept(ended.id, ended.revision + 1))
+
+
+def _wipe_below(folder: Path) -> None:
+    """Remove the folders of the same job with lower numbers."""
+    job, _, least = folder.name.partition("-")
+    for other in folder.parent.glob(f"{job}-*"):
+        number = other.name.partition("-")[2]
+        if number.isdecimal() and int(number) < int(least):
+            shutil.rmtree(other, ignore_errors=True)
 
 
 def _end_processes(job: Job, sign: Sign | None) -> bool:
