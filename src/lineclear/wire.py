@@ -11,6 +11,7 @@ takes eight times as long, at every start of a child.
 from __future__ import annotations
 
 import json
+from sys import float_info
 from typing import Any, Literal, NamedTuple, NoReturn
 
 from lineclear.errors import LineClearError, TooLarge
@@ -217,6 +218,8 @@ def _field(kind: type[Any], declared: str, name: str, value: Any) -> Any:
     else:
         good = isinstance(value, _TYPES[declared])
         good = good and not (isinstance(value, bool) and declared.startswith(("int", "float")))
+    if good and declared.startswith("float") and value is not None:
+        good = abs(value) <= float_info.max  # 1e999 is read as infinity
     if not good:
         raise WireError(f"{kind.__name__}.{name} must be {declared}, not {value!r:.80}")
     return Cause(value) if declared == "Cause" else value

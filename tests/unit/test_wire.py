@@ -65,6 +65,9 @@ def test_not_a_number_is_neither_written_nor_accepted() -> None:
         wire.encode(wire.Moved(float("nan"), None, "", ""))
     with pytest.raises(wire.WireError, match="NaN"):
         wire.decode(b'{"t":"moved","done":NaN,"total":null,"unit":"","note":""}')
+    for large in (b"1e999", b"-1e999", b"1" + b"0" * 400):
+        with pytest.raises(wire.WireError, match=r"Moved\.done"):
+            wire.decode(b'{"t":"moved","done":' + large + b',"total":null,"unit":"","note":""}')
 
 
 def test_p23_a_long_line_passes_and_an_endless_one_has_a_named_error(
