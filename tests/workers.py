@@ -231,6 +231,9 @@ class Site:
     def until_not(self, ask: Callable[[Worker], T], worker: Worker, *, was: T) -> None:
         self.until(lambda: ask(worker) != was, what=f"something else than {was}")
 
+    def until_attempt(self, job_id: int, number: int) -> None:
+        self.until(lambda: self.job(job_id).attempt >= number, what=f"attempt {number}")
+
     def until_alone(self, worker: Worker) -> None:
         """Until the dead are forgotten and this worker is known."""
         self.until(lambda: [one.pid for one in self.queue.workers()] == [worker.pid])

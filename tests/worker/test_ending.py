@@ -191,6 +191,25 @@ def stays(ctx, ignores: bool):
     place.check_idle()
 
 
+def test_p11_case_c7_once_the_outcome_is_stored_no_wish_changes_it(make: Make) -> None:
+    source = """
+@queue.task(lane="one")
+def stays(ctx):
+    threading.Thread(target=until, args=("go",)).start()
+    return "kept"
+"""
+    place = make(source, **LONG_LEASE | {"LINECLEAR_KILL_S": "60"})
+    job, worker = place.submit("stays"), place.worker()
+    place.until(lambda: place.job(job).outcome, what="the outcome")
+    assert place.queue.cancel(job).wish is None
+    assert place.queue.kill(job).wish is None
+    assert place.queue.lane("one").stop_now()[0].wish is None
+    place.touch("go")
+    assert (place.ended(job)[0].state, place.job(job).result) == (State.DONE, '"kept"')
+    assert worker.end() == 0
+    place.check_idle()
+
+
 def test_p25_a_resumed_parent_does_not_submit_its_children_again(make: Make) -> None:
     source = """
 @queue.task(lane="children")
@@ -306,7 +325,10 @@ def crosses(ctx):
         place.check_idle()
 
 
-@pytest.mark.parametrize("how", ["kill the child", "kill the supervisor", "kill the job"])
+@pytest.mark.parametrize(
+    "how",
+    ["kill the child", "kill the job", "kill the supervisor", "kill the keeper and the supervisor"],
+)
 def test_p10_case_i2_the_whole_tree_of_a_run_goes_with_it(make: Make, how: str) -> None:
     source = f"""
 @queue.task(lane="one")
@@ -328,11 +350,18 @@ def tree(ctx):
         place.queue.kill(job)
         assert place.ended(job)[0].cause == Cause.KILLED
         assert all(map(is_over, tree)), "before its slot was free"
-    else:
+    elif how == "kill the supervisor":
         worker.kill()
         place.until(lambda: all(map(is_over, tree)), what="the keeper to end the tree")
         worker = place.worker()
         assert place.ended(job)[0].attempt == 2
+    else:
+        os.kill(place.keeper(worker), signal.SIGKILL)
+        worker.kill()
+        worker = place.worker()
+        place.until_attempt(job, 2)
+        assert all(map(is_over, tree)), "before its slot was given away"
+        place.ended(job)
     assert worker.end() == 0
     place.check_idle()
 

@@ -258,7 +258,7 @@ def test_e09_case_i7_after_the_grace_time_comes_term_then_kill(make: Make) -> No
     place.check_idle()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_e09_a_second_signal_ends_now(make: Make, number: int) -> None:
     place = make(TASKS, LINECLEAR_GRACE_S="600", LINECLEAR_KILL_S="600")
     job = place.submit("deaf")

@@ -169,6 +169,8 @@ class Supervisor:
             stack.callback(self._loop.remove_reader, descriptor)
         for number in (signal.SIGTERM, signal.SIGINT):
             self._loop.add_signal_handler(number, self._asked_to_stop)
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # else nohup means it
+            self._loop.add_signal_handler(signal.SIGHUP, self._asked_to_stop)
         self._loop.add_signal_handler(signal.SIGCHLD, self._reap)
 
     def _rung(self) -> None:

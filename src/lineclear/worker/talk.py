@@ -226,6 +226,7 @@ class Talk:
 
 def sentence_of(error: BaseException) -> str:
     """Why a run's process was ended, where talking to it failed."""
-    if isinstance(error, LineClearError):
+    if isinstance(error, wire.WireError):
         return f"Its process said what cannot be understood, and was ended: {error}"
-    return f"The worker failed while it listened to it: {type(error).__name__}: {error}"
+    what = str(error) if isinstance(error, LineClearError) else f"{type(error).__name__}: {error}"
+    return f"Talking to its process failed, and it was ended: {what}"
