@@ -98,6 +98,7 @@ def die(*_, **__):
 
 {sabotage}
 
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 lanes = tuple(sys.argv[2:]) or None
 sys.exit(supervisor.run_worker(Path(sys.argv[1]), lanes=lanes))
 """

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from tests.workers import LONG_LEASE, Site, site
 
+from lineclear.errors import StoreRefused
 from lineclear.job import Cause, State
 
 Make = Callable[..., Site]
@@ -43,6 +44,27 @@ def test_e26_a_database_locked_for_seconds_loses_nothing(make: Make) -> None:
     assert {job.state for job in place.ended(*jobs)} == {State.DONE}
     for number in range(2):
         assert [place.said("part", number, part) for part in range(4)] == [1] * 4
+    assert worker.end() == 0
+    place.check_idle()
+
+
+def test_e26_a_database_that_was_moved_away_is_missed_and_nothing_is_lost_with_it(
+    make: Make,
+) -> None:
+    place = make(STEPS, **LONG_LEASE)
+    job = place.submit("steps")
+    worker = place.worker()
+    place.until_said("ready")
+    away = place.folder / "away"
+    place.queue.database.rename(away)
+    place.touch("go")
+    place.until(lambda: "moved, deleted or replaced" in worker.said, what="the trouble to be said")
+    with pytest.raises(StoreRefused, match="moved, deleted or replaced"):
+        place.queue.cancel(job)
+    away.rename(place.queue.database)
+    (done,) = place.ended(job)
+    assert done.state is State.DONE
+    assert [place.said("part", 0, part) for part in range(4)] == [1] * 4
     assert worker.end() == 0
     place.check_idle()
 

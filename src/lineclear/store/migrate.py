@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from importlib.resources import files
+from pathlib import Path
 
 from lineclear.errors import StoreRefused
 
@@ -43,6 +44,28 @@ def refuse_strangers(connection: sqlite3.Connection, path: str) -> int:
             f"{newest()}). Install the newer version; nothing was changed."
         )
     return number
+
+
+def file_id(path: Path) -> tuple[int, int] | None:
+    """Which file is there, whatever its name; ``None`` where there is none."""
+    try:
+        seen = path.stat()
+    except OSError:
+        return None
+    return seen.st_dev, seen.st_ino
+
+
+def refuse_another(path: Path, opened: tuple[int, int] | None) -> None:
+    """Writing to a deleted file succeeds, and is lost.
+
+    Raises:
+        StoreRefused: ``path`` is not the file any more that was ``opened``.
+    """
+    if opened is not None and file_id(path) != opened:
+        raise StoreRefused(
+            f"{path} was moved, deleted or replaced while it was in use. Nothing was changed; put "
+            "it back, or start again."
+        )
 
 
 def migrate(connection: sqlite3.Connection) -> None:

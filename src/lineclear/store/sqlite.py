@@ -26,7 +26,7 @@ from lineclear.errors import BadInput, StoreBusy, StoreError, StoreFull, StoreRe
 from lineclear.files import Files, network_file_system
 from lineclear.job import Job
 from lineclear.store.base import Row, Tx
-from lineclear.store.migrate import migrate, newest, refuse_strangers
+from lineclear.store.migrate import file_id, migrate, newest, refuse_another, refuse_strangers
 from lineclear.store.rows import clean
 from lineclear.store.statements import load_statements
 
@@ -109,11 +109,13 @@ class SqliteStore:
         self._reader: sqlite3.Connection | None = None
         self._log_file: tuple[int, int] | None = None
         self._broken = ""
+        self._file: tuple[int, int] | None = None
         _stores.add(self)
         self._check_place(create=create)
         try:
             with self._errors():
                 self._open()
+            self._file = file_id(self.path)
         except BaseException:
             self.close()
             raise
@@ -273,6 +275,7 @@ class SqliteStore:
     def _begin(self, connection: sqlite3.Connection) -> None:
         if self._broken:
             raise StoreUnsafe(self._broken)
+        refuse_another(self.path, self._file)
         _retry(lambda: connection.execute("BEGIN IMMEDIATE"))
 
     def _sync_log(self) -> None:
