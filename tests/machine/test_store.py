@@ -574,7 +574,7 @@ def replayed(kind: str, detail: dict[str, Any], was: str | None) -> str:
 
 
 Jobs.TestCase.settings = settings(
-    max_examples=30, stateful_step_count=50, deadline=None, derandomize=True, database=None
+    max_examples=80, stateful_step_count=50, deadline=None, derandomize=True, database=None
 )
 
 
