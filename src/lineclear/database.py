@@ -176,7 +176,9 @@ class Database:
             )
 
     def pace(self, job_id: int) -> list[tuple[int, float]]:
-        """(minute, progress at its end) of the present attempt, oldest first."""
+        """(minute, progress at the first beat stored in it) of the present attempt, oldest
+        first.
+        """
         return self._look(lambda tx, reads: reads.pace(tx, job_id))
 
     def usual(self, task: str) -> list[int]:

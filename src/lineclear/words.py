@@ -151,12 +151,15 @@ def detail(
     me: str = "",
     names: Mapping[int, str] | None = None,
     starts: Span | None = None,
+    kept: float = 0.0,
 ) -> str:
-    """What stands after the word. ``names`` are titles of jobs a reason may speak of."""
+    """What stands after the word. ``names`` are titles of jobs a reason may speak of; ``kept`` is
+    the weight of the finished steps.
+    """
     if job.state is State.RUNNING:
         return _detail_running(job, seen, now_ms)
     if job.ended:
-        return _detail_ended(job, seen, now_ms=now_ms, me=me)
+        return _detail_ended(job, seen, now_ms=now_ms, me=me, kept=kept)
     place = next((ordinal(each.place) for each in reasons if each.place), "")
     if seen is Look.HELD:
         since = f" {clock(job.held_ms, now_ms=now_ms)}" if job.held_ms is not None else ""
@@ -219,7 +222,7 @@ def _remaining(why: Reason, now_ms: int) -> str:
     return duration((why.at_ms or now_ms) - now_ms + 999, exact=True)
 
 
-def _detail_ended(job: Job, seen: Look, *, now_ms: int, me: str) -> str:
+def _detail_ended(job: Job, seen: Look, *, now_ms: int, me: str, kept: float) -> str:
     at = clock(job.ended_ms or 0, now_ms=now_ms)
     here = f" at {percent(job)}" if percent(job) else ""
     match seen:
@@ -235,8 +238,9 @@ def _detail_ended(job: Job, seen: Look, *, now_ms: int, me: str) -> str:
         case Look.KILLED:
             return f"by {who(job.ended_by, me)} {at}{here}"
         case Look.STOPPED if job.attempt:
-            kept = f", kept {units(job, job.done)}" if job.done else ""
-            return f"by {who(job.ended_by, me)} {at}{here}{kept}"
+            # Not ``done``: what was begun after the last finished step is gone.
+            keeps = f", kept {units(job, kept)}" if kept else ""
+            return f"by {who(job.ended_by, me)} {at}{here}{keeps}"
         case _:
             ran = f", after {count(job.attempt, 'try', 'tries')}"
             return f"by {who(job.ended_by, me)} {at}{ran if job.attempt else ', never started'}"

@@ -65,6 +65,11 @@ ENDED = {"ended_ms": NOW - 2 * HOUR_MS, "ended_by": "ann", "worked_ms": 48 * MIN
 QUEUED = {"state": State.QUEUED, "attempt": 0, "started_ms": None}
 
 
+def test_a_stop_keeps_what_its_finished_steps_weigh_and_not_all_that_was_done() -> None:
+    one = job(state=State.CANCELLED, cause=Cause.ASKED, done=412.0, total=980.0, **ENDED)
+    assert told(one, kept=400.0) == "Stopped · by you 01:12 at 42 %, kept 400 pages"
+
+
 @pytest.mark.parametrize(
     ("one", "sentence"),
     [
@@ -102,7 +107,7 @@ QUEUED = {"state": State.QUEUED, "attempt": 0, "started_ms": None}
         ),
         (
             job(state=State.CANCELLED, cause=Cause.ASKED, done=412.0, total=980.0, **ENDED),
-            "Stopped · by you 01:12 at 42 %, kept 412 pages",
+            "Stopped · by you 01:12 at 42 %",
         ),
         (
             job(state=State.CANCELLED, cause=Cause.KILLED, done=412.0, total=980.0, **ENDED),

@@ -51,6 +51,7 @@ def test_b02_the_demo_ends_with_three_files_and_lists_them_again(tmp_path: Path)
     said = told(first)
     assert first.returncode == 0, said
     assert said.count(".m4a  Chapter") == 3 and "times faster than listening" in said
+    assert said.count(" in all") == 1 and "\nMade in " in said
     made = check_files(folder)
     again = demo(folder, "--voice", "tone")
     said = told(again)
@@ -125,6 +126,7 @@ def test_b14_the_demo_with_the_real_voice_survives_every_kill(tmp_path: Path) ->
     last = demo(folder)
     said = told(last)
     assert last.returncode == 0, said
+    assert "The last run made" in said
     check_files(folder)
     queue = Queue(folder / "lineclear.db")
     (job,) = queue.jobs()

@@ -136,7 +136,7 @@ class Live:
         return [text, bar]
 
     def _stakes(self, row: view.Row) -> str:
-        kept = sum(step.weight for step in self.queue.steps(row.job.id))
+        kept = view.finished(self.queue, row.job)
         stakes = words.at_stake(row.job, kept=kept, now_ms=self.queue.now_ms()) if kept else ""
         return f"Press again to stop. {stakes}".rstrip()
 
@@ -147,6 +147,7 @@ class Live:
         path = self.queue.log_path(row.job.id, row.job.attempt)
         tail = [printable(line.text) for line in read_lines(path, last=min(room - 2, 15))]
         texts = [Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in tail]
+        texts = texts or [Text("No output yet.", style="dim")]
         return [Text(""), Text(f"Log of {row.job.id}", style="bold"), *texts]
 
     # Keys

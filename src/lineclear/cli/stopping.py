@@ -30,6 +30,7 @@ from lineclear.cli.ground import (
     pick,
     say,
 )
+from lineclear.cli.view import finished
 from lineclear.cli.when import duration_ms
 from lineclear.job import Cause, Job, State
 from lineclear.looks import look
@@ -105,7 +106,8 @@ def _refuse_ended(queue: Queue, jobs: list[Job]) -> None:
     for job in jobs:
         if job.ended:
             seen = look(job, now_ms=queue.now_ms())
-            told = words.detail(job, seen, (), queue.now_ms(), me=queue.by)
+            kept = finished(queue, job)
+            told = words.detail(job, seen, (), queue.now_ms(), me=queue.by, kept=kept)
             asked_for = job.cause in (Cause.ASKED, Cause.KILLED, Cause.REMOVED)
             code = code if asked_for else NOT_DONE
             done = (
@@ -119,7 +121,7 @@ def _refuse_ended(queue: Queue, jobs: list[Job]) -> None:
 def _stakes(queue: Queue, jobs: list[Job], *, now: bool) -> str:
     if len(jobs) > 1 or jobs[0].state is not State.RUNNING:
         return ""
-    kept = sum(step.weight for step in queue.steps(jobs[0].id))
+    kept = finished(queue, jobs[0])
     told = words.at_stake(jobs[0], kept=kept, now_ms=queue.now_ms())
     return told if now or kept else ""
 

@@ -72,7 +72,8 @@ class Gatherer:
             return self.running(job)
         if job.ended:
             seen = look(job, now_ms=self.now_ms)
-            told = words.detail(job, seen, (), self.now_ms, me=self.me)
+            kept = finished(self.queue, job) if seen is Look.STOPPED else 0.0
+            told = words.detail(job, seen, (), self.now_ms, me=self.me, kept=kept)
             return Row(job, seen, words.state_word(seen, job), told, words.amount(job))
         lanes = [lane] if lane else [each for each in self.queue.lanes() if each.name == job.lane]
         running = [self.running(other) for other in self.queue.running(job.lane)]
@@ -123,6 +124,11 @@ class Gatherer:
         if span.high_ms is None or span.high_ms <= ran_ms:
             return None
         return Span(max(0, span.low_ms - ran_ms), span.high_ms - ran_ms)
+
+
+def finished(queue: Queue, job: Job) -> float:
+    """The weight of a job's finished steps: what is surely there when it is taken up again."""
+    return sum(step.weight for step in queue.steps(job.id))
 
 
 def picture(queue: Queue, *, waiting: int = 20, ended: int = 5, lane: str | None = None) -> Picture:

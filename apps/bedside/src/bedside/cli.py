@@ -111,7 +111,9 @@ def show(book: Annotated[int, typer.Argument(help="Its number in the list.")]) -
             )
             for warning in chapter.warnings:
                 typer.echo(f"      {warning}")
-        typer.echo(f"{clock(total)} of {row.chapters_total or 'an unknown number of'} chapters.")
+        made = len(library.chapters(row))
+        of = f" of {row.chapters_total}" if row.chapters_total else ""
+        typer.echo(f"{made}{of} chapters are there: {clock(total)}.")
         for warning in row.warnings:
             typer.echo(warning)
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bedside.rows import BookRow
     from lineclear import Job, Queue
 
+_LINECLEAR = (sys.executable, "-m", "lineclear")
 _GRACE_S = 30.0
 _WORTH_A_RATIO_MS = 10_000
 _OURS = ("bedside.db*", "lineclear.db*", "audio", "books", "fetched", "worker.log")
@@ -102,7 +103,7 @@ def _watch(folder: Path, queue: Queue, job: Job) -> str:
     died = ""
     with _worker(folder, queue) as worker:
         shown = subprocess.Popen(
-            [_lineclear(), "--database", str(queue.database), "watch", str(job.id)]
+            [*_LINECLEAR, "--database", str(queue.database), "watch", str(job.id)]
         )
 
         def mourn() -> None:
@@ -137,7 +138,7 @@ def _worker(folder: Path, queue: Queue) -> Iterator[subprocess.Popen[bytes] | No
     with (folder / "worker.log").open("ab") as log:
         # Its own session: Ctrl-C is for this command, which then stops the worker in order.
         worker = subprocess.Popen(
-            [_lineclear(), "--database", str(queue.database), "worker"],
+            [*_LINECLEAR, "--database", str(queue.database), "worker"],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -204,12 +205,15 @@ def _list(library: Library, book: BookRow, job: Job | None) -> None:
         furthest = max(furthest, abs(decoded_ms(path) - chapter.duration_ms))
         _say(f"  {clock(chapter.duration_ms):>6}  {_near(path)}  {chapter.title}")
     _say(f"  {clock(total):>6}  in all; the files and the timeline agree within {furthest:.0f} ms.")
-    made = json.loads(job.result) if job is not None and job.result else {}
-    if made.get("spoken_ms", 0) >= _WORTH_A_RATIO_MS and made.get("took_ms"):
-        times = made["spoken_ms"] / made["took_ms"]
-        took = clock(made["took_ms"])
-        sound = clock(made["spoken_ms"])
-        _say(f"{sound} of sound in {took}: {times:.1f} times faster than listening.")
+    if job is None or not job.result:
+        return
+    result = json.loads(job.result)
+    # One run made all of it; a later one made what the ones before had not finished.
+    made_ms = total if job.attempt == 1 else result["spoken_ms"]
+    if made_ms >= _WORTH_A_RATIO_MS and result["took_ms"]:
+        what = "Made" if job.attempt == 1 else f"The last run made {clock(made_ms)} of it"
+        times = made_ms / result["took_ms"]
+        _say(f"{what} in {clock(result['took_ms'])}: {times:.1f} times faster than listening.")
 
 
 def _start_over(folder: Path, queue: Queue) -> None:
@@ -224,11 +228,6 @@ def _start_over(folder: Path, queue: Queue) -> None:
     for pattern in _OURS:
         for path in folder.glob(pattern):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
-def _lineclear() -> str:
-    beside = Path(sys.executable).with_name("lineclear")
-    return str(beside) if beside.exists() else "lineclear"
 
 
 def _how(code: int) -> str:

@@ -1,7 +1,7 @@
 """The queue and its one task. Imported by the command line, the worker's child and a page: it must
 stay light.
 
-``lineclear worker --app bedside.jobs`` runs what is submitted here. What a render needs is frozen
+``lineclear worker`` runs what is submitted here. What a render needs is frozen
 at submit: the book and the voice. The heavy work is imported inside the task, in the child only.
 """
 
