@@ -1,4 +1,4 @@
-"""From asking a running job to stop until its safe point raises: ``python bench/cancel.py [TIMES]``."""
+"""From asking a job to stop to its safe point raising: ``python bench/cancel.py [TIMES]``."""
 
 from __future__ import annotations
 
@@ -7,20 +7,24 @@ import time
 
 from common import place, summary, until, worker
 
+from lineclear import Queue
+
 
 def main(times: int) -> None:
-    waits = []
     with place() as (folder, queue), worker(folder):
-        for _ in range(times):
-            job = queue.submit("points")
-            log = queue.files.log(job.id, 1)
-            until(lambda: queue.get(job.id).moves > 0, "the job reaches its safe points")
-            asked = time.monotonic()
-            queue.cancel(job.id)
-            queue.wait(job.id, timeout_s=30)
-            line = next(text for text in log.read_text().splitlines() if "stopped at" in text)
-            waits.append((float(line.rsplit(" ", 1)[1]) - asked) * 1000)
+        waits = [once(queue) for _ in range(times)]
     print(f"cancel asked to safe point raising: {summary(waits)}")
+
+
+def once(queue: Queue) -> float:
+    job = queue.submit("points")
+    until(lambda: queue.get(job.id).moves > 0, "the job reaches its safe points")
+    asked = time.monotonic()
+    queue.cancel(job.id)
+    queue.wait(job.id, timeout_s=30)
+    rows = queue.files.log(job.id, 1).read_text().splitlines()
+    raised = next(row for row in rows if "stopped at" in row)
+    return (float(raised.rsplit(" ", 1)[1]) - asked) * 1000
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""Claim and end with 1,000 and with 1,000,000 waiting, and with as many not due yet: ``python bench/claims.py``.
+"""Claim and end with few and with many waiting or not due: ``python bench/claims.py [MANY]``.
 
-Both are measured in one run, alternating, without waiting for the disk: a ratio, not a speed.
+All are measured in one run, alternating, without waiting for the disk: a ratio, not a speed.
 """
 
 from __future__ import annotations
 
+import sqlite3
 import statistics
 import sys
 import tempfile
@@ -17,8 +18,8 @@ from lineclear.store.sqlite import SqliteStore
 
 FILL = """
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :count)
-INSERT INTO job (lane, task, app, args, title, state, priority, position, run_at_ms, submitted_ms, submitted_by,
-                 unit, options)
+INSERT INTO job (lane, task, app, args, title, state, priority, position, run_at_ms,
+                 submitted_ms, submitted_by, unit, options)
 SELECT 'bench', 'noop', 'tasks:noop', '{}', '', 'queued', 0, i * 1024, :due, 0, '', '', '{}' FROM n
 """
 
@@ -28,7 +29,10 @@ def filled(path: Path, count: int, due: int | None) -> SqliteStore:
     with store.write() as tx:
         for _ in range(2_000 if due else 1):
             acts.submit(tx, NewJob("noop", "bench", "{}", "tasks:noop"))
-        tx._run(FILL, {"count": count, "due": due})
+    connection = sqlite3.connect(path)
+    connection.execute(FILL, {"count": count, "due": due})
+    connection.commit()
+    connection.close()
     return store
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import signal
 import statistics
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from lineclear import Queue
@@ -51,10 +52,9 @@ def place() -> Iterator[tuple[Path, Queue]]:
         sys.path.insert(0, name)
         os.environ["LINECLEAR_DATABASE"] = str(folder / "lineclear.db")
         sys.modules.pop("tasks", None)
-        import tasks
-
-        yield folder, tasks.queue
-        tasks.queue.close()
+        queue: Queue = importlib.import_module("tasks").queue
+        yield folder, queue
+        queue.close()
         sys.path.remove(name)
 
 
@@ -80,10 +80,10 @@ def worker(folder: Path, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
         process.wait()
 
 
-def until(condition: object, what: str, timeout_s: float = 60.0) -> None:
+def until(condition: Callable[[], bool], what: str, timeout_s: float = 60.0) -> None:
     """Wait for a condition of another process's making."""
     deadline = time.monotonic() + timeout_s
-    while not condition():  # type: ignore[operator]
+    while not condition():
         if time.monotonic() > deadline:
             raise TimeoutError(what)
         time.sleep(0.002)

@@ -1,4 +1,4 @@
-"""System calls of the idle worker, its keeper included: ``python bench/idle.py [SECONDS]`` (needs strace)."""
+"""System calls of an idle worker and keeper: ``python bench/idle.py [SECONDS]`` (strace)."""
 
 from __future__ import annotations
 

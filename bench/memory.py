@@ -21,9 +21,8 @@ def main() -> None:
         with worker(folder) as process:
             until(lambda: sum(job.moves > 0 for job in queue.running()) == 10, "ten run")
             now = resident_mb(process.pid)
-    print(
-        f"supervisor with 10 children: {now['VmRSS']:.1f} MB resident, {now['VmHWM']:.1f} MB at most"
-    )
+    resident, most = now["VmRSS"], now["VmHWM"]
+    print(f"supervisor with 10 children: {resident:.1f} MB resident, {most:.1f} MB at most")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ T = TypeVar("T")
 SOURCES = Path(__file__).parents[1] / "src"
 
 
-def wait_until(condition: Callable[[], T], *, timeout_s: float = 10, what: str = "") -> T:
+def wait_until(condition: Callable[[], T | None], *, timeout_s: float = 10, what: str = "") -> T:
     """The first true answer of ``condition``. The only place where a test sleeps."""
     deadline = time.monotonic() + timeout_s
     while not (answer := condition()):

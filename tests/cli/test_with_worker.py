@@ -34,7 +34,7 @@ def running(place: Place, job_id: int, *, steps: int = 0) -> Job:
         ready = job.state is State.RUNNING and len(place.queue.steps(job_id)) >= steps
         return job if ready else None
 
-    return wait_until(look, timeout_s=30, what=f"job {job_id} running")  # type: ignore[return-value]
+    return wait_until(look, timeout_s=30, what=f"job {job_id} running")
 
 
 def test_add_wait_log_and_show(place: Place) -> None:

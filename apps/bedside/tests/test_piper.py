@@ -17,7 +17,7 @@ from bedside.render import plan
 from bedside.shelf import ask, take_in
 from bedside.sound import decoded_ms
 from bedside.text import read_book
-from lineclear import Queue, State
+from lineclear import Queue, State, Task
 
 
 @pytest.mark.timeout(900)
@@ -57,7 +57,7 @@ def test_b02_alices_first_chapter_in_the_real_voice(
     print(f"{made.duration_ms / 1000:.0f} s of sound in {result['took_ms'] / 1000:.0f} s")
 
 
-def _tasks() -> dict[str, object]:
+def _tasks() -> dict[str, Task]:
     from bedside.jobs import queue
 
     return queue.tasks

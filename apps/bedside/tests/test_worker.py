@@ -83,7 +83,9 @@ class Bench:
 
     def ended(self, job: Job) -> Job:
         return wait_until(
-            lambda: (now := self.queue.get(job.id)).ended and now, timeout_s=40, what="the job ends"
+            lambda: now if (now := self.queue.get(job.id)).ended else None,
+            timeout_s=40,
+            what="the job ends",
         )
 
     def let_go(self, job: Job) -> Job:

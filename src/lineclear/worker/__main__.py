@@ -1,4 +1,4 @@
-"""``python -m lineclear.worker DATABASE [LANE]...``: the worker alone, without the command line's weight."""
+"""``python -m lineclear.worker DATABASE [LANE]...``: a bare worker."""
 
 from __future__ import annotations
 
