@@ -15,9 +15,11 @@ from pathlib import Path
 def take(path: Path, *, mode: int) -> int:
     """Make and hold the lock of this process's life; answers the descriptor to keep open.
 
-    The file gets its name only once it is locked, so that nobody can find it free before.
+    The file gets its name only once it is locked, so that nobody can find it free before. Until
+    then it ends in ``.new``: who probes every ``*.lock``, dot names too, must not open it, since
+    that prober's shared lock would refuse this one.
     """
-    unnamed = path.with_name(f".{path.name}")
+    unnamed = path.with_name(f".{path.name}.new")
     descriptor = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     os.fchmod(descriptor, mode)
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

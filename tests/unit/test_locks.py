@@ -60,16 +60,16 @@ def test_the_lock_has_the_rights_it_is_given_and_one_name_one_holder(tmp_path: P
         os.close(held)
 
 
-def test_the_name_appears_only_once_it_is_locked(
+def test_p08_no_prober_meets_the_lock_before_it_is_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "w1.lock"
     real, seen = fcntl.flock, []
 
     def watched(descriptor: int, how: int) -> None:
-        seen.append(path.exists())
+        seen.append([each.name for each in tmp_path.glob("*.lock")])
         real(descriptor, how)
 
     monkeypatch.setattr(fcntl, "flock", watched)
     os.close(locks.take(path, mode=0o600))
-    assert seen == [False]
+    assert seen == [[]], "probers look at every such name, hidden ones too"
