@@ -275,6 +275,17 @@ def test_p11_a_requeue_clears_the_wish(store: SqliteStore) -> None:
     assert (after.state, after.wish, after.wish_by) == (State.QUEUED, None, None)
 
 
+def test_e16_stop_now_ends_what_a_cancel_has_not_as_cancelled(store: SqliteStore) -> None:
+    job = add(store)
+    claimed(store)
+    with store.write() as tx:
+        acts.act(tx, job.id, lambda j: moves.cancel(j, by="ann", now_ms=1))
+        (asked,) = acts.stop_now(tx, LANE, by="bob", why="")
+    assert asked.wish is Wish.KILL
+    after = finish(store, asked, Ending("wish", signal=9))
+    assert after is not None and after.state is State.CANCELLED
+
+
 def test_p12_a_submit_during_a_cancel_runs_afresh_without_the_older_steps(
     store: SqliteStore,
 ) -> None:

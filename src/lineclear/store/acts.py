@@ -288,13 +288,14 @@ MOST_SLOTS = 1000
 
 
 def stop_now(tx: Tx, lane: str, *, by: str, why: str) -> list[Job]:
-    """Pause the lane and put what runs back in line at once. With nothing running it changes
-    nothing.
+    """Pause the lane and put what runs back in line at once; what was asked to stop already ends
+    now, as asked. With nothing running it changes nothing.
     """
     running = [read_job(row) for row in tx.all("job_running", lane=lane)]
     asked = []
     for job in running:
-        move = moves.wish(job, Wish.REQUEUE, by=by, now_ms=tx.now_ms, why=why)
+        want = Wish.KILL if job.wish is Wish.CANCEL else Wish.REQUEUE
+        move = moves.wish(job, want, by=by, now_ms=tx.now_ms, why=why)
         asked.append(replace(job) if move is None else apply(tx, job, move))
     if running:
         pause(tx, lane, by=by, why=why or "stopped now", until_ms=None, source="person")
