@@ -2,6 +2,7 @@
 
 import math
 import os
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -87,6 +88,19 @@ def test_e07_a_safe_point_raises_what_except_exception_lets_pass(
         with pytest.raises(error) as caught:
             ctx.safe_point()
         assert not isinstance(caught.value, Exception)
+
+
+def test_p24_a_safe_point_is_one_look_at_an_attribute(tmp_path: Path) -> None:
+    ctx = context(tmp_path)
+    ctx.safe_point()  # the first after a message also says that there is one to send
+    called: list[str] = []
+    sys.setprofile(lambda _frame, event, what: called.append(f"{event} {what}"))
+    try:
+        ctx.safe_point()
+    finally:
+        sys.setprofile(None)
+    # The call itself, its return and the profile's end: no lock, no system call, nothing else.
+    assert [each.split()[0] for each in called] == ["call", "return", "c_call"], called
 
 
 def test_a_cancel_outranks_an_interrupt(tmp_path: Path) -> None:
