@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lineclear.clock import Clock, SystemClock
-from lineclear.errors import BadInput
+from lineclear.errors import BadInput, UnknownLane
 from lineclear.files import Files
 from lineclear.job import Event, Job, Lane, State, Step, Worker
 from lineclear.locks import is_held
@@ -134,6 +134,13 @@ class Database:
 
     def lanes(self) -> list[Lane]:
         return self._look(lambda tx, reads: reads.lanes(tx, self._living(tx)))
+
+    def lane_now(self, name: str) -> Lane:
+        """One lane as it is now; raises ``UnknownLane``."""
+        lane: Lane | None = self._look(lambda tx, reads: reads.lane(tx, name, self._living(tx)))
+        if lane is None:
+            raise UnknownLane("lane", f"There is no lane {name!r}.")
+        return lane
 
     def workers(self) -> list[Worker]:
         """Every worker that has not stopped in order, with whether it lives."""

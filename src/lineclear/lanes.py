@@ -24,7 +24,7 @@ class LaneHandle:
 
     def get(self) -> Lane:
         """The lane as it is now."""
-        return next(lane for lane in self._queue.lanes() if lane.name == self.name)
+        return self._queue.lane_now(self.name)
 
     def pause(
         self,

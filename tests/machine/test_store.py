@@ -307,7 +307,8 @@ class Jobs(RuleBasedStateMachine):
         running = self.running(lane)
         assert {job.id for job in self.handle(lane).stop_now()} == {job.id for job in running}
         for job in running:
-            move = moves.wish(job, Wish.REQUEUE, by=WHO, now_ms=self.clock.now_ms())
+            want = Wish.KILL if job.wish is Wish.CANCEL else Wish.REQUEUE
+            move = moves.wish(job, want, by=WHO, now_ms=self.clock.now_ms())
             if move is not None:
                 self.apply(job, move)
         if running:

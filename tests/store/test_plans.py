@@ -34,6 +34,8 @@ LOOKS = {
     "job_waiting_children": "job_parent",
     "job_recent": "job_ended",
     "job_running": "job_slot",
+    "job_every_run": "job_slot",
+    "job_of_worker": "job_slot",
 }
 
 
@@ -149,6 +151,14 @@ def test_p05_what_is_due_is_promoted_a_bounded_number_at_a_time(
     assert claim(store) is not None
     with store.read() as tx:
         assert tx.all("job_later", lane=LANE, limit=999) == []
+
+
+def test_a_scan_reads_no_arguments_of_what_runs(store: SqliteStore) -> None:
+    add(store, args='{"n": 1}')
+    assert claimed(store).args == '{"n": 1}'
+    with store.read() as tx:
+        (run,) = runs.every_run(tx)
+    assert (run.args, run.lease is not None) == ("", True)
 
 
 def test_e24_looks_at_a_lane_stop_counting(

@@ -192,11 +192,6 @@ def keep_pace(tx: Tx, job: Job, *, minute_ms: int, done: float) -> None:
     tx.all("pace_put", job=job.id, attempt=job.attempt, minute_ms=minute_ms, done=done)
 
 
-def wishes(tx: Tx, worker: str) -> list[Job]:
-    """This worker's running jobs, with what is wished of them."""
-    return [read_job(row) for row in tx.all("job_of_worker", worker=worker)]
-
-
 def keep_step(
     tx: Tx, job: Job, *, name: str, weight: float, result: str | None, started_ms: int
 ) -> bool:
@@ -270,8 +265,8 @@ def take_lease(tx: Tx, job: Job) -> Job | None:
 
 
 def every_run(tx: Tx) -> list[Job]:
-    """Every running job."""
-    return [read_job(row) for row in tx.all("job_running", lane=None)]
+    """Every running job, without its arguments."""
+    return [read_job(row) for row in tx.all("job_every_run")]
 
 
 def next_wall_ms(tx: Tx, lanes: Iterable[str]) -> int | None:

@@ -24,7 +24,11 @@ def load_statements(fragments: Mapping[str, str]) -> dict[str, str]:
     Raises:
         ValueError: a name stands twice, or a statement names a fragment that does not exist.
     """
-    known = {"job": ", ".join(JOB_COLUMNS), "brief": ", ".join(_brief(c) for c in JOB_COLUMNS)}
+    known = {
+        "job": ", ".join(JOB_COLUMNS),
+        "brief": ", ".join(_brief(c) for c in JOB_COLUMNS),
+        "lean": ", ".join(_lean(c) for c in JOB_COLUMNS),
+    }
     known |= fragments
     statements: dict[str, str] = {}
     name = ""
@@ -45,6 +49,11 @@ def _brief(column: str) -> str:
         if column in ("args", "result")
         else column
     )
+
+
+def _lean(column: str) -> str:
+    # A literal: even a substr of nothing would read a large value whole.
+    return f"'' AS {column}" if column in ("args", "result") else column
 
 
 def _fill(name: str, text: str, fragments: Mapping[str, str]) -> str:

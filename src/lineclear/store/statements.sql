@@ -1,5 +1,6 @@
 -- Every statement of the store, by name. "{job}" is the list of a job's columns, "{brief}" the same with the
--- arguments and the result cut short (moves and lists never need them whole), "{lock}" the row lock of the engine.
+-- arguments and the result cut short (moves and lists never need them whole), "{lean}" without them (what a worker
+-- reads at each scan), "{lock}" the row lock of the engine.
 
 -- name: lane_add
 INSERT INTO lane (name) VALUES (:lane) ON CONFLICT DO NOTHING
@@ -102,8 +103,12 @@ SELECT max(id) AS id FROM job
 -- name: job_running
 SELECT {brief} FROM job WHERE state = 'running' AND (:lane IS NULL OR lane = :lane) ORDER BY started_ms, id
 
+-- name: job_every_run
+SELECT {lean} FROM job WHERE state = 'running' ORDER BY started_ms, id
+
 -- name: job_of_worker
-SELECT {brief} FROM job WHERE state = 'running' AND worker = :worker ORDER BY id
+-- Not by id: that order would be had by walking every job there is.
+SELECT id FROM job WHERE state = 'running' AND worker = :worker ORDER BY lane, slot
 
 -- name: job_line
 SELECT {brief} FROM job
