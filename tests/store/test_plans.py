@@ -33,6 +33,7 @@ LOOKS = {
     "job_of_parent": "job_parent",
     "job_waiting_children": "job_parent",
     "job_recent": "job_ended",
+    "job_usual": "job_usual",
     "job_running": "job_slot",
     "job_every_run": "job_slot",
     "job_of_worker": "job_slot",
@@ -136,6 +137,40 @@ def test_p05_a_hundred_thousand_jobs_make_a_job_no_dearer(
     crowded = steps(store, lambda: one_job(store))
     assert alone > 50, "the count counts"
     assert crowded < 1.2 * alone + 20
+
+
+def looks(store: SqliteStore) -> None:
+    with store.write() as tx:
+        reads.usual(tx, "none such")
+        reads.recent(tx, LANE, 10)
+        reads.recent(tx, None, 10)
+        reads.waiting(tx, LANE, 10)
+        reads.lane(tx, LANE, [])
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"state": "'done'", "ended_ms": "i", "lane": "'elsewhere'"},
+        {"state": "'done'", "ended_ms": "i", "hidden_ms": "1"},
+    ],
+    ids=["ended in another lane", "cleared"],
+)
+def test_e24_no_look_walks_a_history_that_does_not_fit_it(
+    store: SqliteStore, shape: dict[str, str]
+) -> None:
+    add(store)
+    alone = steps(store, lambda: looks(store))
+    crowd(store, **shape)
+    assert steps(store, lambda: looks(store)) < 1.2 * alone + 20
+
+
+def test_e24_a_name_is_looked_for_among_the_newest_alone(store: SqliteStore) -> None:
+    add(store, title="moon")
+    crowd(store, title="'sun'", state="'done'", ended_ms="i")
+    newest = add(store, title="moon")
+    with store.read() as tx:
+        assert [job.id for job in reads.named(tx, "moon")] == [newest.id]
 
 
 def test_p05_what_is_due_is_promoted_a_bounded_number_at_a_time(

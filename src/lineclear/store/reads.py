@@ -1,5 +1,5 @@
-"""What people look at. Called by queue.py. Bounded: no look grows with the backlog or the
-history.
+"""What people look at. Called by queue.py. No look grows with the backlog, and none with the history
+but ``listing`` where few jobs fit its filters.
 """
 
 from __future__ import annotations
@@ -41,7 +41,11 @@ def waiting(tx: Tx, lane: str, limit: int) -> list[Job]:
 
 
 def recent(tx: Tx, lane: str | None, limit: int) -> list[Job]:
-    return [read_job(row) for row in tx.all("job_recent", lane=lane, limit=limit)]
+    """The last that ended, newest first; over all lanes the newest of each lane's last."""
+    names = [row["name"] for row in tx.all("lane_all")] if lane is None else [lane]
+    rows = [row for name in names for row in tx.all("job_recent", lane=name, limit=limit)]
+    newest = sorted(rows, key=lambda row: (row["ended_ms"], row["id"]), reverse=True)
+    return [read_job(row) for row in newest[:limit]]
 
 
 def listing(
@@ -72,7 +76,9 @@ def listing(
 
 
 def named(tx: Tx, prefix: str) -> list[Job]:
-    """Jobs whose title or key begins with ``prefix``, newest first, ten at most."""
+    """Jobs whose title or key begins with ``prefix`` among the newest 100,000, newest first, ten at
+    most.
+    """
     rows = tx.all("job_named", text=f"{_literal(prefix)}%", limit=10)
     return [read_job(row) for row in rows]
 

@@ -86,7 +86,9 @@ CREATE INDEX job_line ON job (lane, priority DESC, position)
 CREATE INDEX job_held ON job (lane, priority DESC, position) WHERE state = 'queued' AND held_ms IS NOT NULL;
 CREATE INDEX job_due ON job (lane, run_at_ms) WHERE state = 'queued' AND run_at_ms IS NOT NULL;
 CREATE INDEX job_forced ON job (lane, forced_ms) WHERE state = 'queued' AND forced_ms IS NOT NULL;
-CREATE INDEX job_ended ON job (ended_ms, id) WHERE ended_ms IS NOT NULL;
+-- What ended and is still listed: cleared jobs leave it, so that no look at the last ones walks over them.
+CREATE INDEX job_ended ON job (lane, ended_ms, id) WHERE ended_ms IS NOT NULL AND hidden_ms IS NULL;
+CREATE INDEX job_usual ON job (task, ended_ms) WHERE state = 'done';
 -- What a run submitted, by its place in the run: a resumed parent finds its children again, ended ones too.
 CREATE UNIQUE INDEX job_parent ON job (parent, ordinal) WHERE parent IS NOT NULL;
 
