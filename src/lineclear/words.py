@@ -257,7 +257,7 @@ def reason(
         "held": f"It is paused by {by}{' since ' + at if at else ''}.",
         "due": f"It is not to start before {at}.",
         "retry": f"It failed{because} and is tried again at {at}.",
-        "no worker": f"Nobody serves its lane. {'Last seen ' + at if at else 'No worker has'}.",
+        "no worker": f"Nobody serves its lane. {f'Last seen {at}' if at else 'No worker ever has'}.",
         "paused": f"Its lane is paused by {by}{because}{until}.",
         "delay": f"The delay between jobs has {_remaining(why, now_ms)} left.",
         "behind": f"It is {ordinal(why.place or 1)} in line.",
@@ -378,6 +378,8 @@ def happened(event: Event, *, now_ms: int, me: str = "") -> str:
             if state == State.CANCELLED:
                 return f"stopped by {by}"
             told = printable(state)
+        case "step":
+            told = f"finished {plain(str(detail.get('name')))}"
         case kind:
             told = HAPPENED.get(kind, printable(kind)).format(by=by, attempt=event.attempt)
     if isinstance(again_ms := detail.get("again_ms"), int):

@@ -67,6 +67,7 @@ def test_stop_asks_waits_and_says_what_was_kept(place: Place) -> None:
         assert said.err == "Stopped: 1 Render 1.\n"
         shown = place.call("show", job_id).out
         kept = sum(step.weight for step in place.queue.steps(int(job_id)))
+        assert re.search(r"\d\d:\d\d finished \d+, after \d+ more steps?\n", shown)
         assert re.search(rf"Stopped · by you \d\d:\d\d at 0 %, kept {kept:.0f} pages", shown)
         assert "asked to stop by you (too loud)" in shown
         assert place.call("stop", job_id, "-y").code == 0

@@ -186,7 +186,7 @@ def test_the_first_in_line_waits_for_a_job_by_its_name() -> None:
     [
         (Reason("held", by="ann", at_ms=NOW), "It is paused by you since 03:12."),
         (Reason("no worker", at_ms=NOW), "Nobody serves its lane. Last seen 03:12."),
-        (Reason("no worker"), "Nobody serves its lane. No worker has."),
+        (Reason("no worker"), "Nobody serves its lane. No worker ever has."),
         (
             Reason("paused", by="scan", why="reading", at_ms=NOW),
             "Its lane is paused by scan (reading) until 03:12.",

@@ -22,6 +22,12 @@ def bedside(*arguments: object) -> subprocess.CompletedProcess[str]:
     )
 
 
+def test_a_refusal_keeps_the_name_of_a_file_as_it_is(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "big.epub").mkdir()
+    assert "book in big.epub, it is not a file" in bedside("add", tmp_path / "big.epub").stderr
+    assert bedside("list").stderr.startswith("No book is here. Add one:")
+
+
 def test_b01_add_only_submits_and_says_where_the_book_stands(home: Path) -> None:
     done = bedside("add", SAMPLE, "--voice", "tone")
     assert (done.returncode, done.stdout) == (

@@ -138,8 +138,8 @@ def undo(ctx: typer.Context, *, quiet: Quiet = False) -> None:
         note("There is nothing to undo.")
         return
     if quiet:
-        for job in done.jobs:
-            say(str(job.id))
+        for job_id in done.jobs:
+            say(str(job_id))
         return
     ago = duration(queue.now_ms() - done.at_ms)
     what = {"moved": "the move", "hidden": "the clearing"}.get(done.kind, "the removal")

@@ -29,6 +29,7 @@ from lineclear.worker.logreader import read_lines
 
 STYLES = {"muted": "dim", "accent": "cyan", "ok": "green", "warn": "yellow", "bad": "red"}
 KEYS = "q quit · j k select · p pause · s stop · r retry · x remove · [ ] move · u undo · l log"
+FEW_KEYS = "q quit · j k select · s stop · ? all keys"
 BAR = 24
 
 
@@ -57,8 +58,8 @@ class Live:
                 Screen(console=self.console, screen=True, auto_refresh=False) as screen,
             ):
                 while True:
-                    self._look()
-                    screen.update(self._frame(), refresh=True)
+                    self.look()
+                    screen.update(self.frame(), refresh=True)
                     if self.ids and all(row.job.ended for row in self.rows):
                         return
                     drawn_s = time.monotonic()
@@ -83,7 +84,8 @@ class Live:
         )
         return LOOK_AGAIN_S if ages else None
 
-    def _look(self) -> None:
+    def look(self) -> None:
+        """Read what is to be shown."""
         try:
             if self.ids:
                 get = view.Gatherer(self.queue)
@@ -101,7 +103,8 @@ class Live:
 
     # Drawing
 
-    def _frame(self) -> Group:
+    def frame(self) -> Group:
+        """The whole picture, as high as the terminal at most."""
         width, height = self.console.size
         drawn = table.Table(self.rows, width=width - 2, color=False)
         lines: list[Text] = []
@@ -114,26 +117,32 @@ class Live:
             lines += [Text(""), Text(heading, style="bold")] if heading else []
             for row in rows:
                 lines += self._lines(row, drawn, width)
-        lines += self._log(max(0, height - len(lines) - 3))
-        del lines[max(1, height - 2) :]
-        foot = self.message or table.cut(KEYS, width)
-        return Group(*lines, Text(""), Text(foot, style="dim", no_wrap=True))
+        lines += self._log(max(0, height - len(lines) - 4))
+        del lines[max(1, height - 3) :]
+        keys = KEYS if len(KEYS) <= width else FEW_KEYS
+        foot = self.message or table.cut(keys, width)
+        return Group(*lines, Text(""), Text(foot, style="dim"))
 
     def _lines(self, row: view.Row, drawn: table.Table, width: int) -> list[Text]:
+        """A row; below it, while it runs, the bar and how far it is, or what a second press does."""
         mark = "> " if row.job.id == self.selected else "  "
-        head, word, tail = drawn.line(row)
+        runs = row.job.state is State.RUNNING
+        head, word, tail = drawn.line(row, progress=not runs)
+        below = Text("    ")
         if self.armed is not None and self.armed.job_id == row.job.id:
-            tail = f" · {self._stakes(row)}"
-        text = Text.assemble(mark, head, (word, STYLES[words.WORDS[row.seen][2]]), tail)
-        text.no_wrap, text.overflow = True, "ellipsis"
-        part = words.share(row.job)
-        if row.job.state is not State.RUNNING or part is None or width < table.NARROW:
-            return [text]
-        full = int(part * BAR)
-        bar = Text.assemble("    ", ("█" * full, "cyan"), ("░" * (BAR - full), "dim"))
-        bar.append(f" {printable(row.job.note)}")
-        bar.no_wrap, bar.overflow = True, "ellipsis"
-        return [text, bar]
+            below.append(self._stakes(row), STYLES["bad"])
+        elif runs:
+            part = words.share(row.job)
+            if part is not None and width >= table.NARROW:
+                full = int(part * BAR)
+                below.append("█" * full, STYLES["accent"]).append("░" * (BAR - full), "dim")
+                below.append(" ")
+            below.append(" · ".join(filter(None, (row.progress, printable(row.job.note)))))
+        lines = [Text.assemble(mark, head, (word, STYLES[words.WORDS[row.seen][2]]), tail)]
+        lines += [below] if below.plain.strip() else []
+        for line in lines:
+            line.no_wrap, line.overflow = True, "ellipsis"
+        return lines
 
     def _stakes(self, row: view.Row) -> str:
         kept = view.finished(self.queue, row.job)
@@ -162,7 +171,7 @@ class Live:
         elif key in ("j", "k") and self.rows:
             self._select(1 if key == "j" else -1)
         elif key == "?":
-            self.message = f"{KEYS} · Esc disarm. s counts when pressed twice."
+            self.message = f"{KEYS} · Esc disarm. A stop wants s twice."
         elif key == "u":
             self._do(self._undo)
         else:

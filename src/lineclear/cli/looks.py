@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Annotated
 
 import typer
@@ -24,8 +25,8 @@ from lineclear.cli.ground import (
 )
 from lineclear.cli.when import ago_ms
 from lineclear.errors import BadInput
-from lineclear.figures import clock, printable
-from lineclear.job import Job, State
+from lineclear.figures import clock, count, printable
+from lineclear.job import Event, Job, State
 from lineclear.looks import Look
 from lineclear.queue import Queue
 
@@ -33,6 +34,8 @@ Format = Annotated[
     str | None,
     typer.Option("--format", metavar="TEXT", help="As in '{id}\\t{state}\\t{title}'."),
 ]
+EVENTS = 1_000
+"""The last ones of a job that ``show`` reads."""
 OneState = Annotated[State | None, typer.Option("--state", help="Only these.")]
 
 
@@ -179,10 +182,17 @@ def _about(queue: Queue, row: view.Row, get: view.Gatherer) -> list[str]:
         ("Log", f"lineclear log {job.id}" if job.attempt else ""),
     ]
     lines += ["", *(f"{name:8}{text}" for name, text in known if text), ""]
-    for event in queue.events(job.id):
+    for _, alike in groupby(queue.events(job.id, limit=EVENTS), key=_steps_together):
+        *before, event = alike
         told = words.happened(event, now_ms=now_ms, me=get.me)
-        lines.append(f"{clock(event.at_ms, now_ms=now_ms)} {told}")
+        more = f", after {count(len(before), 'more step')}" if before else ""
+        lines.append(f"{clock(event.at_ms, now_ms=now_ms)} {told}{more}")
     return lines
+
+
+def _steps_together(event: Event) -> int:
+    """Steps that were finished one after the other are one line."""
+    return 0 if event.kind == "step" else event.seq
 
 
 _ERRORS = (Look.FAILED, Look.LOST, Look.RETRY_WAIT, Look.WAITING)

@@ -63,7 +63,7 @@ def stop(
     live = [job for job in jobs if not job.ended]
     verb = "Stop now" if now else "Stop"
     if live:
-        ask(f"{verb} {naming(live)}? {_stakes(queue, live, now=now)}", yes=yes)
+        ask(f"{verb} {naming(live)}? {_stakes(queue, live, now=now)}".rstrip(), yes=yes)
     if now and pool is not None:
         _stop_lanes(queue, sorted({job.lane for job in live}), reason)
         return

@@ -74,16 +74,18 @@ class Table:
         titles = max((cells(printable(row.job.name)) for row in rows), default=1)
         self.titles = titles if width is None else min(titles, max(12, width // 3))
 
-    def line(self, row: Row) -> tuple[str, str, str]:
-        """What stands before the state's word, the word, and what stands after it."""
+    def line(self, row: Row, *, progress: bool = True) -> tuple[str, str, str]:
+        """What stands before the state's word, the word, and what stands after it; without the
+        progress where that has a line of its own.
+        """
         title = pad(cut(printable(row.job.name), self.titles), self.titles)
         head = f"{WORDS[row.seen][1]} {row.job.id:>{self.ids}}  {title}  "
         if self.lanes:
             head += f"{pad(row.job.lane, self.lanes)}  "
         tail = f" · {row.detail}" if row.detail else ""
-        if row.progress and not row.job.ended and row.job.started_ms is not None:
+        if progress and row.progress and not row.job.ended and row.job.started_ms is not None:
             tail += f" · {row.progress}"
-        if row.job.note and not row.job.ended and (self.width or 200) > 110:
+        if progress and row.job.note and not row.job.ended and (self.width or 200) > 110:
             tail += f" · {printable(row.job.note)}"
         if self.width is not None:
             tail = cut(tail, max(0, self.width - cells(head) - cells(row.word)))

@@ -88,7 +88,10 @@ def list_() -> None:
 
     with Library.open(home()) as library:
         running = {job.key for job in queue.running("render")}
-        for book in library.books():
+        books = library.books()
+        if not books:
+            typer.echo("No book is here. Add one: bedside add FILE|NUMBER", err=True)
+        for book in books:
             made = len(library.chapters(book))
             of = f"{made} of {book.chapters_total}" if book.chapters_total else "not read yet"
             who = f" ({book.author})" if book.author else ""
@@ -165,4 +168,6 @@ def clock(milliseconds: int) -> str:
 
 def _say(error: Exception) -> None:
     sentence = str(error)
-    typer.echo(f"{sentence[:1].upper()}{sentence[1:]}", err=True)
+    # A sentence that begins with a file's name keeps it as it is.
+    begins = sentence if "." in sentence.partition(" ")[0] else sentence[:1].upper() + sentence[1:]
+    typer.echo(begins, err=True)

@@ -65,7 +65,7 @@ def _read(path: Path) -> Raw:
     except OSError as error:
         raise BookError(f"{name} cannot be read: {error.strerror or error}") from error
     if not path.is_file():
-        raise BookError(f"{name} is not a file")
+        raise BookError(f"there is no book in {name}, it is not a file")
     if size == 0:
         raise BookError(f"found no readable text ({name} is empty)")
     if size > LARGEST:
