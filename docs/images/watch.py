@@ -17,7 +17,7 @@ from rich.terminal_theme import DIMMED_MONOKAI
 from lineclear import Queue
 from lineclear.cli.live import Live
 
-WIDTH, HEIGHT = 88, 11
+WIDTH, HEIGHT = 96, 11
 ELSEWHERE = re.compile(r"\s*@font-face \{.*?\}|<!--.*?-->\n?", re.DOTALL)
 
 
@@ -33,7 +33,8 @@ def main(database: str) -> None:
     queue.close()
     svg = console.export_svg(title="lineclear watch", theme=DIMMED_MONOKAI, unique_id="watch")
     svg = ELSEWHERE.sub("", svg).replace("Fira Code", "ui-monospace, Menlo, Consolas")
-    Path(__file__).with_name("watch.svg").write_text(re.sub(r"[ \t]+$", "", svg, flags=re.M))
+    svg = re.sub(r"[ \t]+$", "", svg, flags=re.MULTILINE)
+    Path(__file__).with_name("watch.svg").write_text(svg)
 
 
 if __name__ == "__main__":

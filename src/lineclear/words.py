@@ -253,11 +253,12 @@ def reason(
     at = clock(why.at_ms, now_ms=now_ms) if why.at_ms is not None else ""
     by, until = who(why.by, me), f" until {at}" if at else ""
     because = f" ({plain(why.why)})" if why.why else ""
+    last = f"Last seen {at}" if at else "No worker ever has"
     told = {
         "held": f"It is paused by {by}{' since ' + at if at else ''}.",
         "due": f"It is not to start before {at}.",
         "retry": f"It failed{because} and is tried again at {at}.",
-        "no worker": f"Nobody serves its lane. {f'Last seen {at}' if at else 'No worker ever has'}.",
+        "no worker": f"Nobody serves its lane. {last}.",
         "paused": f"Its lane is paused by {by}{because}{until}.",
         "delay": f"The delay between jobs has {_remaining(why, now_ms)} left.",
         "behind": f"It is {ordinal(why.place or 1)} in line.",

@@ -67,3 +67,9 @@ def test_no_file_names_the_place_it_was_written_in() -> None:
             continue  # a recording or a picture
         found += [f"{file.relative_to(ROOT)}: {place}" for place in ELSEWHERE.findall(text)]
     assert found == []
+
+
+def test_pictures_fetch_nothing() -> None:
+    for picture in ROOT.glob("docs/images/*.svg"):
+        told = picture.read_text().replace("http://www.w3.org/2000/svg", "")
+        assert re.findall(r"https?:|@import|@font-face|<script", told) == [], picture.name

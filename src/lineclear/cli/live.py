@@ -124,7 +124,7 @@ class Live:
         return Group(*lines, Text(""), Text(foot, style="dim"))
 
     def _lines(self, row: view.Row, drawn: table.Table, width: int) -> list[Text]:
-        """A row; below it, while it runs, the bar and how far it is, or what a second press does."""
+        """A row; below it while it runs, its bar and how far it is, or what a second press does."""
         mark = "> " if row.job.id == self.selected else "  "
         runs = row.job.state is State.RUNNING
         head, word, tail = drawn.line(row, progress=not runs)
@@ -134,8 +134,9 @@ class Live:
         elif runs:
             part = words.share(row.job)
             if part is not None and width >= table.NARROW:
-                full = int(part * BAR)
-                below.append("█" * full, STYLES["accent"]).append("░" * (BAR - full), "dim")
+                size = min(BAR, width // 5)
+                full = int(part * size)
+                below.append("█" * full, STYLES["accent"]).append("░" * (size - full), "dim")
                 below.append(" ")
             below.append(" · ".join(filter(None, (row.progress, printable(row.job.note)))))
         lines = [Text.assemble(mark, head, (word, STYLES[words.WORDS[row.seen][2]]), tail)]
