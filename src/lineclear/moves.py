@@ -120,6 +120,12 @@ def cancel(job: Job, *, by: str, now_ms: int, why: str = "") -> Move | None:
     return wish(job, Wish.CANCEL, by=by, now_ms=now_ms, why=why)
 
 
+def orphan(job: Job, *, now_ms: int) -> Move:
+    """The job that submitted it was stopped or removed: a waiting child ends with it."""
+    _expect(job, State.QUEUED, "stopped")
+    return _cancelled(Cause.PARENT_CANCELLED, by=f"job {job.parent}", now_ms=now_ms, why="")
+
+
 def kill(job: Job, *, by: str, now_ms: int, why: str = "") -> Move | None:
     """Running: its process group is ended now and the job ends as cancelled. Waiting: the same as
     cancel.
@@ -201,6 +207,11 @@ def hide(job: Job, *, by: str, now_ms: int) -> Move:
     return Move("hidden", {"hidden_ms": now_ms}, by=by)
 
 
+def show(*, by: str) -> Move:
+    """Undo of ``hide``."""
+    return Move("shown again", {"hidden_ms": None}, by=by)
+
+
 def finish(job: Job, ending: Ending, *, by: str, now_ms: int) -> Move:
     """The end of a run: the one place where it is decided what an attempt's end makes of
     the job.
@@ -242,11 +253,10 @@ MOST_DOUBLINGS = 16
 
 
 def _cancelled(cause: Cause, *, by: str, now_ms: int, why: str) -> Move:
-    error = (
-        f"Removed by {by} before it started."
-        if cause is Cause.REMOVED
-        else f"Stopped, asked by {by}."
-    )
+    error = {
+        Cause.REMOVED: f"Removed by {by} before it started.",
+        Cause.PARENT_CANCELLED: f"Stopped with {by}, which submitted it.",
+    }.get(cause, f"Stopped, asked by {by}.")
     changes = dict(NO_RUN) | {
         "state": State.CANCELLED,
         "cause": cause,

@@ -40,10 +40,10 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What an undo took back, the jobs as they are now, and when the act was done."""
+    """What an undo took back, the ids of the jobs it changed, and when the act was done."""
 
     kind: str
-    jobs: tuple[Job, ...]
+    jobs: tuple[int, ...]
     at_ms: int
 
 

@@ -221,7 +221,7 @@ class Jobs(RuleBasedStateMachine):
         self.queue.remove(job.id)
         assert job.id not in self.line(job.lane)
         done = self.queue.undo()
-        assert done is not None and done.kind == "removed" and [j.id for j in done.jobs] == [job.id]
+        assert done is not None and done.kind == "removed" and done.jobs == (job.id,)
         assert self.line(job.lane) == before
         removed = moves.remove(job, by=WHO, now_ms=self.clock.now_ms())
         gone = self.apply(job, removed)
@@ -232,7 +232,7 @@ class Jobs(RuleBasedStateMachine):
         done = self.queue.undo()
         if done is None:
             return
-        for after in done.jobs:
+        for after in map(self.queue.get, done.jobs):
             job = self.jobs[after.id]
             self.touched.add(job.id)
             if done.kind == "moved":
@@ -381,8 +381,16 @@ class Jobs(RuleBasedStateMachine):
             assert runs.finish(tx, job, ending, by="w1") is not None
         self.stale.append(job)
         self.apply(job, moves.finish(job, ending, by="w1", now_ms=self.clock.now_ms()))
-        if ending.why != "lost":
+        if ending.why != "lost" and job.child_pid is not None:
             self.last_end[job.lane] = self.clock.now_ms()
+
+    @precondition(lambda self: self.running())
+    @rule(pick=PICK)
+    def spawn(self, *, pick: int) -> None:
+        job = self.run_of(pick)
+        with self.queue.store.write() as tx:
+            assert runs.set_child(tx, job, pid=7, start=8)
+        self.jobs[job.id] = replace(job, child_pid=7, child_start=8)
 
     @precondition(lambda self: self.running())
     @rule(pick=PICK)

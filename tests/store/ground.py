@@ -44,8 +44,11 @@ def add(store: SqliteStore, **fields: Any) -> Job:
 
 
 def claim(store: SqliteStore, *, lane: str = LANE, worker: str = "w1") -> Job | None:
+    """Claimed, with a child spawned for it."""
     with store.write(durable=False) as tx:
-        return runs.claim(tx, lane, worker)
+        job = runs.claim(tx, lane, worker)
+        assert job is None or runs.set_child(tx, job, pid=1, start=1)
+        return job
 
 
 def claimed(store: SqliteStore, *, lane: str = LANE, worker: str = "w1") -> Job:

@@ -146,6 +146,17 @@ def test_p04_case_b6_an_end_in_the_future_counts_as_now(
     assert claim(store) is not None
 
 
+def test_p04_a_run_that_never_started_delays_nothing(store: SqliteStore) -> None:
+    add(store)
+    job = add(store)
+    with store.write() as tx:
+        acts.set_delay(tx, LANE, 10_000, by="ann")
+        first = runs.claim(tx, LANE, "w1")
+        assert first is not None
+        runs.finish(tx, first, Ending("not started", sentence="No such file."), by="w1")
+    assert claimed(store).id == job.id
+
+
 def test_e17_a_changed_delay_is_in_force_at_once(store: SqliteStore) -> None:
     add(store)
     add(store)
@@ -431,7 +442,9 @@ def test_p25_cancelling_a_parent_ends_its_waiting_children_and_it_may_submit_no_
         add(store, lane="other", parent=parent.id, ordinal="3")
     finish(store, parent)
     with store.read() as tx:
-        assert reads.job(tx, child.id).state is State.CANCELLED
+        ended = reads.job(tx, child.id)
+        assert (ended.state, ended.cause) == (State.CANCELLED, Cause.PARENT_CANCELLED)
+        assert ended.error == f"Stopped with job {parent.id}, which submitted it."
         assert reads.job(tx, running_child.id).state is State.RUNNING
 
 

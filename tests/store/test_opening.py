@@ -31,6 +31,11 @@ def refused(path: Path, words: str) -> None:
     assert (path.read_bytes() if path.exists() else None) == before
 
 
+def test_a_closed_store_can_be_checked(store: SqliteStore) -> None:
+    store.close()
+    assert store.check() == []
+
+
 def test_e26_a_file_that_is_no_database(tmp_path: Path) -> None:
     path = tmp_path / "q.db"
     path.write_text("Call me Ishmael. " * 1000)

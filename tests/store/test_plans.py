@@ -33,6 +33,7 @@ LOOKS = {
     "job_of_parent": "job_parent",
     "job_waiting_children": "job_parent",
     "job_recent": "job_ended",
+    "job_waiting": "job_line",
     "job_usual": "job_usual",
     "job_running": "job_slot",
     "job_every_run": "job_slot",

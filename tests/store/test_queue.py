@@ -151,7 +151,7 @@ def test_undo_takes_back_the_last_removal_clear_or_move(queue: Queue, clock: Han
     clock.advance(60_000)
     kinds = []
     while (undone := queue.undo()) is not None:
-        kinds.append((undone.kind, [job.id for job in undone.jobs], clock.now_ms() - undone.at_ms))
+        kinds.append((undone.kind, list(undone.jobs), clock.now_ms() - undone.at_ms))
     assert kinds == [
         ("removed", [ids[1]], 60_000),
         ("moved", [ids[2]], 60_000),

@@ -14,9 +14,9 @@ from dataclasses import asdict, replace
 from lineclear import moves
 from lineclear.endings import cut
 from lineclear.errors import BadInput, UnknownLane, WrongState
-from lineclear.job import Cause, Job, NewJob, State, Wish
+from lineclear.job import Job, NewJob, State, Wish
 from lineclear.moves import Move
-from lineclear.store.base import Tx, apply, job_of, note_event, one
+from lineclear.store.base import Row, Tx, apply, apply_all, job_of, note_event, one
 from lineclear.store.places import To, bottom, target, top
 from lineclear.store.rows import read_job
 from lineclear.store.runs import cancel_children
@@ -106,7 +106,7 @@ def act(
         return job
     after = apply(tx, job, move)
     if after.state is State.CANCELLED:
-        cancel_children(tx, after)
+        cancel_children(tx, [after.id])
     return after
 
 
@@ -122,7 +122,7 @@ def move_to(tx: Tx, job_id: int, to: To, *, by: str) -> Job:
     move = moves.place(job, priority=wanted[0], position=wanted[1], by=by)
     if move is None:
         return job
-    remember(tx, "moved", [job], by=by)
+    remember(tx, "moved", [[job.id, job.priority, job.position]], by=by)
     return apply(tx, job, move)
 
 
@@ -142,52 +142,53 @@ def retry(tx: Tx, job_id: int, *, by: str, start_over: bool, first: bool) -> Job
     return apply(tx, job, move)
 
 
-def remove(
-    tx: Tx, job_ids: Iterable[int], *, by: str, why: str = "", kind: str = "removed"
-) -> list[Job]:
+def remove(tx: Tx, job_ids: Iterable[int], *, by: str, why: str = "") -> list[Job]:
     """Take waiting jobs out of the line, all or none."""
     before = [job_of(tx, job_id) for job_id in dict.fromkeys(job_ids)]
     after = [apply(tx, job, moves.remove(job, by=by, now_ms=tx.now_ms, why=why)) for job in before]
-    for job in after:
-        cancel_children(tx, job)
+    cancel_children(tx, [job.id for job in after])
     if before:
-        remember(tx, kind, before, by=by)
+        remember(tx, "removed", [[job.id, job.priority, job.position] for job in before], by=by)
     return after
 
 
-def remove_waiting(tx: Tx, lane: str, *, by: str) -> list[Job]:
+def remove_waiting(tx: Tx, lane: str, *, by: str) -> list[int]:
     """Remove all waiting of a lane: held and not-due ones too, never what runs or has ended."""
-    rows = [
-        row
-        for name in ("job_line", "job_held", "job_later")
-        for row in tx.all(name, lane=lane, limit=EVERYTHING)
-    ]
-    return remove(tx, [row["id"] for row in rows], by=by, kind="cleared waiting")
+    rows = tx.all("job_waiting", lane=lane)
+    ids = [row["id"] for row in rows]
+    apply_all(tx, ids, lambda job: moves.remove(job, by=by, now_ms=tx.now_ms))
+    cancel_children(tx, ids)
+    if rows:
+        remember(tx, "cleared waiting", [_place(row) for row in rows], by=by)
+    return ids
 
 
 def clear(
     tx: Tx, *, states: Iterable[State], lane: str | None, before_ms: int | None, by: str
-) -> list[Job]:
+) -> list[int]:
     """Hide ended jobs from the lists; rows and logs stay."""
     moment = EVERYTHING if before_ms is None else before_ms
     listed = json.dumps([str(state) for state in states])
     rows = tx.all("job_hideable", before_ms=moment, lane=lane, states=listed)
-    before = [read_job(row) for row in rows]
-    after = [apply(tx, job, moves.hide(job, by=by, now_ms=tx.now_ms)) for job in before]
-    if before:
-        remember(tx, "hidden", before, by=by)
-    return after
+    ids = [row["id"] for row in rows]
+    apply_all(tx, ids, lambda job: moves.hide(job, by=by, now_ms=tx.now_ms))
+    if rows:
+        remember(tx, "hidden", [_place(row) for row in rows], by=by)
+    return ids
 
 
-def remember(tx: Tx, kind: str, before: Iterable[Job], *, by: str) -> None:
-    """Keep how things were, for ``undo``."""
-    jobs = [[job.id, job.priority, job.position] for job in before]
+def _place(row: Row) -> list[int]:
+    return [row["id"], row["priority"], row["position"]]
+
+
+def remember(tx: Tx, kind: str, jobs: list[list[int]], *, by: str) -> None:
+    """Keep how things were (id, priority and position of each job), for ``undo``."""
     tx.all("undo_add", now_ms=tx.now_ms, by=by, kind=kind, jobs=json.dumps(jobs))
 
 
-def undo(tx: Tx, *, by: str) -> tuple[str, list[Job], int] | None:
-    """Take back the last removal, clear or move of the last seven days: what it was, the jobs as
-    they are, when.
+def undo(tx: Tx, *, by: str) -> tuple[str, list[int], int] | None:
+    """Take back the last removal, clear or move of the last seven days: what it was, the jobs that
+    changed, when.
 
     A job that has changed since in a way that cannot be taken back is left as it is.
     """
@@ -195,32 +196,29 @@ def undo(tx: Tx, *, by: str) -> tuple[str, list[Job], int] | None:
     row = one(tx, "undo_last", since_ms=since_ms)
     if row is None:
         return None
-    restored = []
-    for job_id, priority, position in json.loads(row["jobs"]):
-        job = job_of(tx, job_id)
-        move = _undo_one(tx, job, row["kind"], priority=priority, position=position, by=by)
-        if move is not None:
-            restored.append(apply(tx, job, move))
+    jobs = json.loads(row["jobs"])
+    listed = json.dumps([job[0] for job in jobs])
+    match row["kind"]:
+        case "moved":
+            ids = [job[0] for job in jobs if _move_back(tx, *job, by=by)]
+        case "hidden":
+            ids = [found["id"] for found in tx.all("job_hidden_of", ids=listed)]
+            apply_all(tx, ids, lambda _: moves.show(by=by))
+        case _:
+            ids = [found["id"] for found in tx.all("job_removed_of", ids=listed)]
+            apply_all(tx, ids, lambda job: moves.unremove(job, by=by))
     tx.all("undo_drop", id=row["id"], since_ms=since_ms)
-    return row["kind"], restored, row["at_ms"]
+    return row["kind"], ids, row["at_ms"]
 
 
-def _undo_one(tx: Tx, job: Job, kind: str, *, priority: int, position: int, by: str) -> Move | None:
-    if kind == "hidden":
-        return (
-            Move("shown again", {"hidden_ms": None}, by=by) if job.hidden_ms is not None else None
-        )
-    if kind == "moved":
-        return (
-            moves.place(job, priority=priority, position=position, by=by)
-            if job.state is State.QUEUED
-            else None
-        )
-    if job.state is not State.CANCELLED or job.cause is not Cause.REMOVED:
-        return None
-    if one(tx, "job_of_key", lane=job.lane, key=job.key) is not None:
-        return None
-    return moves.unremove(job, by=by)
+def _move_back(tx: Tx, job_id: int, priority: int, position: int, *, by: str) -> bool:
+    job = job_of(tx, job_id)
+    if job.state is not State.QUEUED:
+        return False
+    move = moves.place(job, priority=priority, position=position, by=by)
+    if move is not None:
+        apply(tx, job, move)
+    return move is not None
 
 
 def known_lane(tx: Tx, lane: str, *, declared: Iterable[str] = ()) -> None:

@@ -7,7 +7,7 @@ for every engine.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Protocol
@@ -32,6 +32,11 @@ class Tx(Protocol):
 
     def update_job(self, job: Job, changes: Mapping[str, Any]) -> bool:
         """Set these columns of a job that still has the version given; says whether it had."""
+
+    def update_jobs(self, changes: Mapping[str, Any], *, after: int) -> int:
+        """Set these columns of every job that has an event after this one, which becomes its last;
+        answers how many.
+        """
 
     def ring(self, *rooms: Room) -> None:
         """Ring these rooms when this transaction commits."""
@@ -92,7 +97,6 @@ def note_event(
     attempt: int | None = None,
 ) -> int:
     """Write one line of the journal; answers its number."""
-    told = detail or {}
     rows = tx.all(
         "event_add",
         job=job.id if job else None,
@@ -101,7 +105,7 @@ def note_event(
         kind=kind,
         attempt=attempt if attempt is not None or job is None else job.attempt,
         by=by,
-        detail=json.dumps({k: clean(v) if isinstance(v, str) else v for k, v in told.items()}),
+        detail=_told(detail or {}),
     )
     tx.ring("watch")
     return int(rows[0]["seq"])
@@ -123,3 +127,30 @@ def apply(tx: Tx, job: Job, move: Move) -> Job:
     if move.wakes_workers:
         tx.ring("work")
     return replace(job, **move.changes, version=job.version + 1)
+
+
+def apply_all(tx: Tx, ids: list[int], decide: Callable[[Job], Move]) -> None:
+    """Execute one move for many jobs, in as many statements as for one: the move that is decided
+    for the first of them, which must be what it would be for each.
+    """
+    if not ids:
+        return
+    move = decide(job_of(tx, ids[0]))
+    last = tx.all("event_last")[0]["seq"] or 0
+    tx.all(
+        "event_add_all",
+        ids=json.dumps(ids),
+        now_ms=tx.now_ms,
+        kind=move.kind,
+        by=move.by,
+        detail=_told(move.detail),
+    )
+    if tx.update_jobs(move.changes, after=last) != len(ids):
+        raise StoreError("Jobs changed in the middle of a transaction. Please report this.")
+    tx.ring("watch")
+    if move.wakes_workers:
+        tx.ring("work")
+
+
+def _told(detail: Mapping[str, Any]) -> str:
+    return json.dumps({k: clean(v) if isinstance(v, str) else v for k, v in detail.items()})

@@ -1,5 +1,5 @@
-"""What people look at. Called by queue.py. No look grows with the backlog, and none with the history
-but ``listing`` where few jobs fit its filters.
+"""What people look at. Called by queue.py. No look grows with the backlog, and none with the
+history but ``listing`` where few jobs fit its filters.
 """
 
 from __future__ import annotations

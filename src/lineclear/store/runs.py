@@ -235,22 +235,22 @@ def finish(tx: Tx, job: Job, ending: Ending, *, by: str) -> Job | None:
     if fresh is None or fresh.state is not State.RUNNING or fresh.lease != job.lease:
         return None
     ended = apply(tx, fresh, moves.finish(fresh, ending, by=by, now_ms=tx.now_ms))
-    if ending.why != "lost":
+    if ending.why != "lost" and fresh.child_pid is not None:  # the delay counts from what ran
         tx.all("lane_ended", lane=job.lane, now_ms=tx.now_ms)
     if ended.state in ENDED:
         tx.all("pace_drop", job=job.id)
     if ended.state is State.CANCELLED:
-        cancel_children(tx, ended)
+        cancel_children(tx, [ended.id])
     return ended
 
 
-def cancel_children(tx: Tx, parent: Job) -> None:
-    """Cancelling a parent ends its waiting children."""
-    for row in tx.all("job_waiting_children", parent=parent.id):
-        child = read_job(row)
-        move = moves.cancel(child, by=f"job {parent.id}", now_ms=tx.now_ms)
-        if move is not None:
-            cancel_children(tx, apply(tx, child, move))
+def cancel_children(tx: Tx, parents: list[int]) -> None:
+    """Cancelling a parent ends its waiting children, and theirs."""
+    while parents:
+        rows = tx.all("job_waiting_children", parents=json.dumps(parents))
+        for child in map(read_job, rows):
+            apply(tx, child, moves.orphan(child, now_ms=tx.now_ms))
+        parents = [row["id"] for row in rows]
 
 
 def take_lease(tx: Tx, job: Job) -> Job | None:

@@ -64,6 +64,14 @@ class SqliteTx:
             self._run(text, {**changes, "the_id": job.id, "the_version": job.version}).rowcount == 1
         )
 
+    def update_jobs(self, changes: Mapping[str, Any], *, after: int) -> int:
+        columns = ", ".join(f"{name} = :{name}" for name in changes)
+        text = (
+            f"UPDATE job SET {columns}, version = version + 1, last_event = event.seq FROM event "
+            "WHERE event.seq > :the_seq AND event.job = job.id"
+        )
+        return self._run(text, {**changes, "the_seq": after}).rowcount
+
     def ring(self, *rooms: Room) -> None:
         self.rooms.update(rooms)
 
@@ -198,9 +206,7 @@ class SqliteStore:
     @contextmanager
     def write(self, *, durable: bool = True) -> Iterator[Tx]:
         with self._lock, self._errors():
-            if self._writer is None:
-                self._writer = self._connect()
-            connection = self._writer
+            connection = self._writer = self._writer or self._connect()
             self._begin(connection)
             try:
                 tx = SqliteTx(connection, self.clock)
@@ -227,9 +233,7 @@ class SqliteStore:
     @contextmanager
     def read(self) -> Iterator[Tx]:
         with self._read_lock, self._errors():
-            if self._reader is None:
-                self._reader = self._connect()
-            connection = self._reader
+            connection = self._reader = self._reader or self._connect()
             connection.execute("BEGIN")
             try:
                 # The snapshot is taken here, where somebody in the way can be waited for.
@@ -251,7 +255,8 @@ class SqliteStore:
     def check(self) -> list[str]:
         with self._lock:
             try:
-                rows = self._must(self._writer).execute("PRAGMA quick_check(20)").fetchall()
+                connection = self._writer = self._writer or self._connect()
+                rows = connection.execute("PRAGMA quick_check(20)").fetchall()
             except sqlite3.DatabaseError as error:
                 return [str(_sentence(error, self.path))]
         return [row[0] for row in rows if row[0] != "ok"]
@@ -306,11 +311,6 @@ class SqliteStore:
     def _roll_back(self, connection: sqlite3.Connection) -> None:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
-
-    def _must(self, connection: sqlite3.Connection | None) -> sqlite3.Connection:
-        if connection is None:
-            raise StoreError("This queue is closed.")
-        return connection
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -56,6 +56,12 @@ INSERT INTO event (job, lane, at_ms, kind, attempt, "by", detail, prev)
 VALUES (:job, :lane, :at_ms, :kind, :attempt, :by, :detail, (SELECT last_event FROM job WHERE id = :job))
 RETURNING seq
 
+-- name: event_add_all
+-- One event for each of these jobs; update_jobs chains them.
+INSERT INTO event (job, lane, at_ms, kind, attempt, "by", detail, prev)
+SELECT id, lane, :now_ms, :kind, attempt, :by, :detail, last_event FROM job
+WHERE id IN (SELECT value FROM json_each(:ids)) ORDER BY id
+
 -- name: event_chain
 UPDATE job SET last_event = :seq WHERE id = :job
 
@@ -220,7 +226,7 @@ WHERE lane = :lane AND ended_ms IS NOT NULL AND hidden_ms IS NULL
 ORDER BY ended_ms DESC, id DESC LIMIT :limit
 
 -- name: job_hideable
-SELECT {brief} FROM job
+SELECT id, priority, position FROM job
 WHERE ended_ms IS NOT NULL AND hidden_ms IS NULL AND ended_ms < :before_ms
   AND (:lane IS NULL OR lane = :lane) AND state IN (SELECT value FROM json_each(:states))
 ORDER BY id
@@ -231,8 +237,27 @@ SELECT {brief} FROM job
 WHERE id > (SELECT max(id) FROM job) - 100000
   AND (title LIKE :text ESCAPE '\' OR key LIKE :text ESCAPE '\') ORDER BY id DESC LIMIT :limit
 
+-- name: job_waiting
+SELECT id, priority, position FROM job WHERE lane = :lane AND state = 'queued' AND held_ms IS NULL AND run_at_ms IS NULL
+UNION ALL
+SELECT id, priority, position FROM job WHERE lane = :lane AND state = 'queued' AND held_ms IS NOT NULL
+UNION ALL
+SELECT id, priority, position FROM job
+WHERE lane = :lane AND state = 'queued' AND run_at_ms IS NOT NULL AND held_ms IS NULL
+
+-- name: job_hidden_of
+SELECT id FROM job WHERE id IN (SELECT value FROM json_each(:ids)) AND hidden_ms IS NOT NULL ORDER BY id
+
+-- name: job_removed_of
+-- Not those whose key another live job holds by now.
+SELECT id FROM job WHERE id IN (SELECT value FROM json_each(:ids)) AND state = 'cancelled' AND cause = 'removed'
+  AND NOT EXISTS (SELECT 1 FROM job AS live WHERE live.lane = job.lane AND live.key = job.key
+                  AND live.key IS NOT NULL AND live.state IN ('queued', 'running'))
+ORDER BY id
+
 -- name: job_waiting_children
-SELECT {brief} FROM job WHERE parent = :parent AND state = 'queued' ORDER BY id
+SELECT {brief} FROM job
+WHERE parent IN (SELECT value FROM json_each(:parents)) AND state = 'queued' ORDER BY id
 
 -- name: job_usual
 SELECT worked_ms FROM job
