@@ -22,7 +22,7 @@ ACTS: list[Callable[[Tx], object]] = [
 ]
 
 
-def test_e28_acts_on_many_jobs_take_as_many_statements_as_on_few(
+def test_acts_on_many_jobs_take_as_many_statements_as_on_few(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     count = 0
@@ -49,7 +49,7 @@ def test_e28_acts_on_many_jobs_take_as_many_statements_as_on_few(
         assert len(reads.waiting(tx, LANE, 999)) == 303
 
 
-def test_e28_each_of_many_jobs_has_its_own_event_and_history(store: SqliteStore) -> None:
+def test_each_of_many_jobs_has_its_own_event_and_history(store: SqliteStore) -> None:
     jobs = [add(store, key=str(n)) for n in range(3)]
     with store.read() as tx:
         before = reads.last_seq(tx)

@@ -157,7 +157,7 @@ def looks(store: SqliteStore) -> None:
     ],
     ids=["ended in another lane", "cleared"],
 )
-def test_e24_no_look_walks_a_history_that_does_not_fit_it(
+def test_no_look_walks_a_history_that_does_not_fit_it(
     store: SqliteStore, shape: dict[str, str]
 ) -> None:
     add(store)
@@ -166,7 +166,7 @@ def test_e24_no_look_walks_a_history_that_does_not_fit_it(
     assert steps(store, lambda: looks(store)) < 1.2 * alone + 20
 
 
-def test_e24_a_name_is_looked_for_among_the_newest_alone(store: SqliteStore) -> None:
+def test_a_name_is_looked_for_among_the_newest_alone(store: SqliteStore) -> None:
     add(store, title="moon")
     crowd(store, title="'sun'", state="'done'", ended_ms="i")
     newest = add(store, title="moon")
@@ -177,16 +177,19 @@ def test_e24_a_name_is_looked_for_among_the_newest_alone(store: SqliteStore) -> 
 def test_p05_what_is_due_is_promoted_a_bounded_number_at_a_time(
     store: SqliteStore, clock: HandClock
 ) -> None:
-    for _ in range(150):
-        add(store, run_at_ms=clock.now_ms() + 1_000)
-    clock.advance(2_000)
+    with store.write() as tx:
+        for n in range(1_050):
+            # The last but 51 is the weightiest: being due later makes no priority late.
+            acts.submit(tx, new(run_at_ms=tx.now_ms + 1_000 + n, priority=9 if n == 999 else 0))
+    clock.advance(9_000)
     first = claimed(store)
+    assert first.priority == 9
     with store.read() as tx:
-        assert len(tx.all("job_later", lane=LANE, limit=999)) == 50
+        assert len(tx.all("job_later", lane=LANE, limit=9_999)) == 50
     finish(store, first)
     assert claim(store) is not None
     with store.read() as tx:
-        assert tx.all("job_later", lane=LANE, limit=999) == []
+        assert tx.all("job_later", lane=LANE, limit=9_999) == []
 
 
 def test_a_scan_reads_no_arguments_of_what_runs(store: SqliteStore) -> None:

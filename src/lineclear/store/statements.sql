@@ -140,9 +140,11 @@ SELECT {brief} FROM job WHERE lane = :lane AND state = 'queued' AND run_at_ms IS
 ORDER BY run_at_ms, id LIMIT :limit
 
 -- name: job_due
+-- Bounded, so that no claim is long; soonest first. A job of high priority waits for more claims only where
+-- more than this many of its lane came due before it.
 UPDATE job SET run_at_ms = NULL WHERE id IN (
   SELECT id FROM job WHERE lane = :lane AND state = 'queued' AND run_at_ms IS NOT NULL AND run_at_ms <= :now_ms
-  ORDER BY run_at_ms LIMIT 100
+  ORDER BY run_at_ms LIMIT 1000
 )
 
 -- name: job_place
