@@ -20,7 +20,7 @@ from pathlib import Path
 
 from lineclear.clock import here
 from lineclear.files import Files
-from lineclear.job import Cause, Ending, Job
+from lineclear.job import Cause, Ending, Job, Wish
 from lineclear.job import State as JobState
 from lineclear.locks import is_held
 from lineclear.store import runs
@@ -99,6 +99,10 @@ class Leases:
         lease_ms = sign.lease_ms if sign else UNKNOWN_LEASE_MS
         held = is_held(self.files.lock(job.worker or ""))
         if held is False:
+            return Judgement(State.DEAD)
+        if held is None and job.wish is Wish.KILL and (sign is None or sign.place != here()):
+            # Nothing here will ever show what became of it, as after a restored backup: a person's
+            # word ends it.
             return Judgement(State.DEAD)
         if held and sign and sign.place.same_clock(here()):
             left_ms = (job.beat_tick or 0) + lease_ms - tick_ms
