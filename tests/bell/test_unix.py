@@ -409,13 +409,17 @@ def test_p15_e19_an_idle_listener_makes_no_system_call(database: Path) -> None:
                 pytest.skip(f"this machine does not let strace in: {line}")
             ring(database)
             assert said(process) == "rung None"
-            wait_until(lambda: waits(trace), what="the listener to wait")
+            # Its last call is written down before the process is let go into it.
+            wait_until(
+                lambda: waits(trace) and "S (" in status(process.pid, "State"),
+                what="the listener to wait",
+            )
             before = trace.read_text()
-            switches = voluntary(process.pid)
+            switches = status(process.pid, "voluntary")
             with pytest.raises(subprocess.TimeoutExpired):
                 strace.wait(2)
             assert trace.read_text() == before
-            assert voluntary(process.pid) == switches
+            assert status(process.pid, "voluntary") == switches
             ring(database)
             assert said(process) == "rung None"
         finally:
@@ -423,9 +427,9 @@ def test_p15_e19_an_idle_listener_makes_no_system_call(database: Path) -> None:
             strace.communicate()
 
 
-def voluntary(pid: int) -> str:
-    status = Path(f"/proc/{pid}/status").read_text()
-    return next(line for line in status.splitlines() if line.startswith("voluntary"))
+def status(pid: int, field: str) -> str:
+    rows = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(row for row in rows if row.startswith(field))
 
 
 def waits(trace: Path) -> bool:
