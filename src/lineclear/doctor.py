@@ -128,6 +128,10 @@ def _workers(queue: Queue) -> Iterator[Finding]:
         served = "every lane" if "*" in worker.lanes else f"lanes {', '.join(worker.lanes)}"
         since = duration(now_ms - worker.started_ms)
         yield Finding("ok", f"Worker {worker.pid} on {worker.host} serves {served}, since {since}.")
+    for job in queue.running():
+        if job.worker_alive is None:
+            told = f"The lock of job {job.id}'s worker is missing, so nothing shows if it runs."
+            yield Finding("warn", f"{told} If it is gone, free its slot: lineclear kill {job.id}")
     lanes = queue.lanes()
     for lane in lanes:
         if not lane.workers:

@@ -17,7 +17,7 @@ import pytest
 from tests.helpers import python, said, wait_until
 from tests.store.ground import DONE, FAILED, HandClock, claim, claimed, finish, new, sign
 
-from lineclear import locks
+from lineclear import doctor, locks
 from lineclear.context import Context
 from lineclear.errors import (
     BadInput,
@@ -268,7 +268,7 @@ def test_e19_who_is_killed_after_its_commit_has_rung(queue: Queue) -> None:
 WORKER = """
 import sys
 from pathlib import Path
-from lineclear import locks
+from lineclear import doctor, locks
 from lineclear.store import runs
 from lineclear.store.sqlite import SqliteStore
 from tests.store.ground import sign
@@ -453,3 +453,10 @@ def test_who_asks_is_told_in_the_journal(queue: Queue) -> None:
     assert [event.by for event in queue.events(job.id)] == ["cron", "bob", "ann"]
     assert queue.events(job.id)[-1].detail["why"] == "wrong book"
     assert queue.get(job.id).cause is Cause.ASKED
+
+
+def test_doctor_says_how_to_free_what_nothing_can_judge(queue: Queue) -> None:
+    job = queue.submit("render", {"book": 1})
+    claimed(queue.store, lane="render")
+    told = [finding.sentence for finding in doctor._workers(queue)]
+    assert any(f"lineclear kill {job.id}" in text for text in told), told
