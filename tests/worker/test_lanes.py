@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import signal
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 
 import pytest
 from tests.helpers import python
@@ -227,3 +229,79 @@ supervisor.run_worker = functools.partial(supervisor.run_worker, only_job={})
     assert place.job(second).state is State.DONE
     assert starts(place) == [1] and place.queue.workers() == []
     place.check_idle()
+
+
+def test_what_a_running_task_submits_starts_while_it_runs(make: Make) -> None:
+    place = make(
+        """
+@queue.task(lane="other")
+def child(ctx):
+    say("child")
+
+@queue.task(lane="one")
+def parent(ctx):
+    ctx.submit(child)
+    until("go")
+""",
+        **LONG_LEASE,
+    )
+    parent, worker = place.submit("parent"), place.worker()
+    place.until_said("child")
+    assert place.job(parent).state is State.RUNNING
+    place.touch("go")
+    place.ended(parent)
+    assert worker.end() == 0
+
+
+def test_a_row_that_cannot_be_claimed_undoes_no_end_and_stops_its_lane_only(make: Make) -> None:
+    place = make(
+        """
+@queue.task(lane="one")
+def first(ctx):
+    say("first")
+    until("go")
+
+@queue.task(lane="one")
+def broken(ctx):
+    pass
+
+@queue.task(lane="two")
+def second(ctx):
+    say("second")
+""",
+        **LONG_LEASE,
+    )
+    first = place.submit("first")
+    worker = place.worker()
+    place.until_said("first")
+    broken = place.submit("broken")
+    with closing(sqlite3.connect(place.queue.database, timeout=10)) as database:
+        database.execute("UPDATE job SET attempt = 9223372036854775807 WHERE id = ?", (broken,))
+        database.commit()
+    place.touch("go")
+    assert place.ended(first)[0].state is State.DONE
+    assert place.ended(place.submit("second"))[0].state is State.DONE
+    assert worker.end() == 0
+
+
+def test_a_run_by_hand_serves_no_lane(make: Make) -> None:
+    place = make(
+        """
+@queue.task(lane="one")
+def waits(ctx):
+    say("runs")
+    until("go")
+""",
+        **LONG_LEASE,
+    )
+    job = place.submit("waits")
+    hand = place.worker(
+        sabotage=f"""
+real = supervisor.run_worker
+supervisor.run_worker = lambda database, lanes: real(database, lanes=lanes, only_job={job})
+"""
+    )
+    place.until_said("runs")
+    assert [one.lanes for one in place.queue.workers()] == [()]
+    place.touch("go")
+    assert hand.wait() == 0

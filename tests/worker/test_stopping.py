@@ -441,3 +441,17 @@ def test_a_worker_leaves_nothing_of_itself_behind(make: Make) -> None:
     place.ended(job)
     assert worker.end() == 0
     assert os.listdir(place.queue.files.workers) == []
+
+
+def test_a_service_manager_that_signals_everybody_interrupts_and_fails_nothing(make: Make) -> None:
+    place = make(TASKS, **LONG_LEASE)
+    job, worker = place.submit("deaf"), place.worker()
+    place.until_said("start", 1)
+    child = place.running(job).child_pid
+    assert child is not None
+    worker.signal(signal.SIGTERM)
+    place.until(lambda: "stopping" in worker.said, what="the worker to stop")
+    os.kill(child, signal.SIGTERM)
+    assert worker.wait() == 0
+    after = place.job(job)
+    assert (after.state, after.cause) == (State.QUEUED, Cause.INTERRUPTED)

@@ -214,3 +214,31 @@ atexit.register(lambda: Path("modules").write_text("\\n".join(sys.modules)))
     modules = set((place.folder / "modules").read_text().split())
     heavy = {"pydantic", "typer", "rich", "lineclear.queue", "lineclear.context", "numpy"}
     assert modules & {*heavy, place.module.stem} == set()
+
+
+def test_an_end_that_waits_for_a_locked_database_is_not_called_off(make: Make) -> None:
+    place = make(
+        """
+@queue.task(lane="one")
+def ends(ctx):
+    say("ready")
+    until("go")
+    say("over")
+""",
+        **LONG_LEASE,
+    )
+    job = place.submit("ends")
+    worker = place.worker(sabotage="run.DRAIN_S = 0.2")
+    place.until_said("ready")
+    with closing(sqlite3.connect(place.queue.database, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        place.touch("go")
+        place.until_said("over")
+        time.sleep(0.5)  # the end is said, and waits
+        worker.signal(signal.SIGTERM)
+        place.until(lambda: "stopping" in worker.said, what="the first signal")
+        worker.signal(signal.SIGTERM)
+        time.sleep(1)  # the trouble itself
+        other.execute("ROLLBACK")
+    assert worker.wait() == 0
+    assert place.job(job).state is State.DONE

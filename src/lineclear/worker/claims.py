@@ -5,12 +5,16 @@ Every function here runs inside one transaction and touches nothing but the stor
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from lineclear.job import Job
 from lineclear.store import runs
 from lineclear.store.base import Tx
 from lineclear.store.runs import Sign
+
+log = logging.getLogger("lineclear.worker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,7 @@ class Claims:
     """The lanes that the worker of ``sign`` serves, or the one job that it was named by hand."""
 
     sign: Sign
+    is_trouble: Callable[[Exception], bool]
     only: int | None = None
 
     def look(self, tx: Tx, *, held: set[str], closed: bool) -> Scan:
@@ -51,11 +56,29 @@ class Claims:
         )
 
     def _claim(self, tx: Tx, lanes: list[str]) -> list[Job]:
-        claimed: list[Job] = []
         if self.only is not None:
             job = runs.claim_by_hand(tx, self.only, self.sign.id)
             return [] if job is None else [job]
+        claimed: list[Job] = []
         for lane in lanes:
-            while (job := runs.claim(tx, lane, self.sign.id)) is not None:
-                claimed.append(job)
+            claimed += self.in_lane(tx, lane)
+        return claimed
+
+    def in_lane(self, tx: Tx, lane: str, *, most: int | None = None) -> list[Job]:
+        """What may start there, at most so many. A row that cannot be claimed stops its lane only:
+        neither other lanes nor the end stored with this are undone by it.
+        """
+        claimed: list[Job] = []
+        while most is None or len(claimed) < most:
+            try:
+                with tx.savepoint():
+                    job = runs.claim(tx, lane, self.sign.id)
+            except Exception as error:
+                if self.is_trouble(error):
+                    raise
+                log.exception("lane %s: its next job cannot be claimed. Please report this.", lane)
+                break
+            if job is None:
+                break
+            claimed.append(job)
         return claimed

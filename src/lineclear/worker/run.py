@@ -40,6 +40,7 @@ log = logging.getLogger("lineclear.worker")
 Why = Literal["interrupt", "wish", "timeout", "lost"]
 
 DRAIN_S = 5.0
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGKILL, signal.SIGHUP, signal.SIGINT)
 
 
 class Run:
@@ -72,17 +73,19 @@ class Run:
         """The job's state once the run has ended."""
         return self._state
 
-    async def live(self) -> Job | None:
-        """The whole life; answers the next job of the lane where one was claimed with the end."""
+    async def live(self) -> None:
+        """The whole life, and the start of the job that was claimed with its end."""
         oom_before = linux.oom_kills()
         try:
             await asyncio.to_thread(self._prepare)
             if (why := self._wanted_over) is not None:
-                return await self._finish(Ending(why))
+                await self._finish(Ending(why))
+                return
             self._spawned = self._spawn()
         except (NotStarted, OSError) as error:
             self._log.note(str(error))
-            return await self._finish(Ending("not started", sentence=str(error)))
+            await self._finish(Ending("not started", sentence=str(error)))
+            return
         with contextlib.ExitStack() as watching:
             self._watch(watching, self._spawned)
             talking = asyncio.create_task(self._converse(self._spawned))
@@ -90,20 +93,22 @@ class Run:
             await self._end_processes(self._spawned)
             seen = self._spawned.reap() or Exit()
             _, late = await asyncio.wait([talking], timeout=DRAIN_S)
-            if late:
+            if late and self.talk.said_end:  # what it said is stored however long that takes
+                await asyncio.wait([talking])
+            elif late:
                 # To its very end: it holds a descriptor, whose number is free after this.
                 talking.cancel()
                 await asyncio.wait([talking])
             self._pump_rest(self._spawned)
         self._spawned.close()
         ending = Ending(
-            self._ended_for or "itself",
+            self._ended_for or self._why_signalled(seen),
             exit_code=seen.code,
             signal=seen.signal,
             out_of_memory=seen.signal == signal.SIGKILL and self._by_memory_killer(oom_before),
             sentence=self._fault,
         )
-        return await self._finish(ending)
+        await self._finish(ending)
 
     @property
     def _wanted_over(self) -> Why | None:
@@ -111,6 +116,12 @@ class Run:
         if self._ended_for is None and (stop := self.talk.asked_to_stop) is not None:
             return "interrupt" if stop.why == "interrupt" else "wish"
         return self._ended_for
+
+    def _why_signalled(self, seen: Exit) -> Literal["itself", "interrupt"]:
+        """A service manager that stops the worker signals the processes of its runs too."""
+        stop = self.talk.asked_to_stop
+        stopping = stop is not None and stop.why == "interrupt" and seen.signal in STOP_SIGNALS
+        return "interrupt" if stopping else "itself"
 
     def _by_memory_killer(self, oom_before: int) -> bool:
         """Whether it struck since then, other than at a run that has ended by it already."""
@@ -165,6 +176,7 @@ class Run:
     def _spawn(self) -> Spawned:
         command = [
             sys.executable,
+            "-P",  # what lies in the folder it starts in never hides the standard library
             "-m",
             "lineclear.worker.child",
             "--fd",
@@ -257,28 +269,28 @@ class Run:
                 "job %d: some of its processes will not end; its slot stays taken", self.job.id
             )
 
-    async def _finish(self, ending: Ending) -> Job | None:
+    async def _finish(self, ending: Ending) -> None:
         job = self.job
         last = self.talk.take_beat()
         self._log.close()
         self._show()
         await asyncio.to_thread(wipe, self._owner.files, job)
 
-        def finish(tx: Tx) -> tuple[Job | None, Job | None]:
+        def finish(tx: Tx) -> tuple[Job | None, list[Job]]:
             runs.beat(tx, [last])
             after = runs.finish(tx, job, ending, by=self._owner.worker)
-            return after, None if after is None else self._owner.ended(tx, after)
+            return after, [] if after is None else self._owner.ended(tx, after)
 
         after, following = await self._owner.writer.write(finish)
         if after is None:
             log.warning(
                 "job %d: its lease is lost; nothing more of attempt %d counts", job.id, job.attempt
             )
-            return None
+            return
         self._state = after.state
         log.info("job %d: %s%s", job.id, after.state, f", {after.error}" if after.error else "")
+        self._owner.start(following)  # first: it is claimed, and has to beat
         await asyncio.to_thread(wipe_kept, self._owner.files, after)
-        return following
 
 
 def _pipes(spawned: Spawned) -> tuple[tuple[FileIO, Stream], ...]:

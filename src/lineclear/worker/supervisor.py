@@ -59,14 +59,15 @@ def run_worker(
     """Run a worker until it is asked to stop; answers the exit code.
 
     ``only_job`` runs that one job by hand, by the same claim, past its lane's pause and delay but
-    never its slots.
+    never its slots, and serves no lane.
 
     Raises:
         Refused: that job does not wait, or its lane has no free slot.
     """
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", level=logging.INFO)
     store = SqliteStore(database)
-    supervisor = Supervisor(store, lanes=lanes or (EVERY_LANE,), only=only_job, settings=settings)
+    served = () if only_job is not None else lanes or (EVERY_LANE,)
+    supervisor = Supervisor(store, lanes=served, only=only_job, settings=settings)
     try:
         return asyncio.run(supervisor.work())
     finally:
@@ -102,7 +103,7 @@ class Supervisor:
             lease_ms=int(self.settings.lease_s * 1000),
             started_ms=0,
         )
-        self._claims = Claims(self._sign, only=only)
+        self._claims = Claims(self._sign, store.is_trouble, only=only)
         self._runs: dict[str, Run] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._wanted = asyncio.Event()
@@ -219,10 +220,12 @@ class Supervisor:
         tied = self._listener.hold()
         try:
             scan = await self.writer.write(self._look)
-        except Refused as error:  # only what was asked for by hand can be
+        except Refused as error:
+            if self._only is None:  # only what was asked for by hand can be
+                raise
             self._refused = error
             return
-        self._start(scan.claimed)
+        self.start(scan.claimed)
         self._pass_on_wishes(scan.mine)
         freed, again_s = await self._leases.take_back(
             scan.foreign, scan.signs, tick_ms=scan.tick_ms
@@ -245,13 +248,13 @@ class Supervisor:
     def _look(self, tx: Tx) -> Scan:
         return self._claims.look(tx, held=set(self._runs), closed=self._closed)
 
-    def ended(self, tx: Tx, job: Job) -> Job | None:
+    def ended(self, tx: Tx, job: Job) -> list[Job]:
         """The next job of the lane, claimed in the transaction that freed the slot."""
         if self._only is not None or self._stopping:
-            return None
-        return runs.claim(tx, job.lane, self.worker)
+            return []
+        return self._claims.in_lane(tx, job.lane, most=1)
 
-    def _start(self, jobs: list[Job]) -> None:
+    def start(self, jobs: list[Job]) -> None:
         for job in jobs:
             run = Run(job, self, echo=self._only is not None)
             self._runs[job.lease or ""] = run
@@ -262,9 +265,8 @@ class Supervisor:
             self._beat_in(self.settings.beat_s)
 
     async def _live(self, run: Run) -> None:
-        following = None
         try:
-            following = await run.live()
+            await run.live()
         except Exception:
             # Its lease runs out now, and then it is taken back like a stopped worker's.
             log.exception("job %d: the worker failed at it. Please report this.", run.job.id)
@@ -274,8 +276,6 @@ class Supervisor:
             self._paced.pop(run.job.lease or "", None)
         if self._only is not None:
             self._result = run.state
-        if following is not None:
-            self._start([following])
         self._wanted.set()
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
@@ -292,6 +292,9 @@ class Supervisor:
         for job in mine:
             if (run := self._runs.get(job.lease or "")) is not None:
                 run.wish(job.wish, job.wish_by or "")
+
+    def submitted(self) -> None:
+        self._wanted.set()
 
     # Beating
 
@@ -373,6 +376,7 @@ class Supervisor:
     # The keeper
 
     def _keep(self) -> None:
+        self._kept_since = self._loop.time()
         try:
             self._keeper = start_keeper(self.worker)
         except OSError as error:
@@ -382,10 +386,11 @@ class Supervisor:
             self._loop.add_reader(self._keeper.pidfd, self._keep_again)
 
     def _keep_again(self) -> None:
-        """A dead keeper is replaced at once."""
+        """A dead keeper is replaced at once, one that dies at its start a little later."""
         log.warning("the keeper ended; starting another")
         self._let_keeper_go()
-        self._keep()
+        early = self._loop.time() - self._kept_since < KEEPER_AGAIN_S
+        self._loop.call_later(KEEPER_AGAIN_S if early else 0, self._keep)
 
     def _let_keeper_go(self) -> None:
         if self._keeper is not None:

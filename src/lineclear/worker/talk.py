@@ -42,7 +42,13 @@ class Owner(Protocol):
     def moved(self) -> None:
         """A run has something to store with the next beat."""
 
-    def ended(self, tx: Tx, job: Job) -> Job | None:
+    def start(self, jobs: list[Job]) -> None:
+        """Start what was claimed, with a run's end too."""
+
+    def submitted(self) -> None:
+        """A run has submitted a job. The bell does not tell: it skips its own listener."""
+
+    def ended(self, tx: Tx, job: Job) -> list[Job]:
         """Inside the transaction that frees the slot: the next job of that lane, if it can start
         at once.
         """
@@ -144,6 +150,7 @@ class Talk:
                 started_ms=job.started_ms or 0,
             )
         )
+        self.job = replace(self.job, args="")  # they may be large, and are the process's now
         self._heard("started")
 
     async def _send(self, message: wire.Message) -> None:
@@ -168,10 +175,10 @@ class Talk:
             case wire.Submit():
                 await self._submit(message)
             case wire.Ended() if not self.said_end:
+                self.said_end = True  # before it is stored, which a locked database may delay
                 kept = await self._owner.writer.write(
                     lambda tx: runs.set_outcome(tx, self.job, message.outcome)
                 )
-                self.said_end = True
                 self._heard("ended")
                 await self._answer(message.re, kept)
             case _:
@@ -221,6 +228,7 @@ class Talk:
         if job is None:
             await self._answer(asked.re, False)  # noqa: FBT003  the verdict itself
         else:
+            self._owner.submitted()
             await self._send(wire.Answer(asked.re, "kept", {"id": job.id, "title": job.title}))
 
 
