@@ -72,10 +72,10 @@ def carries(pid: int, prefix: str) -> bool:
     return any(entry == mark or entry.startswith(mark + b".") for entry in environment.split(b"\0"))
 
 
-def sweep(worker: str) -> bool:
+def sweep(worker: str, rounds: int = _ROUNDS) -> bool:
     """End every process marked by that worker, this one excepted. Returns whether none is left."""
     quiet, pause_s = 0, _SHORTEST_S
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         try:
             found = [p for p in all_pids() if p != os.getpid() and carries(p, worker)]
         except OSError:

@@ -33,6 +33,11 @@ from lineclear.worker.writer import Writer
 log = logging.getLogger("lineclear.worker")
 
 UNKNOWN_LEASE_MS = 60_000
+ROUNDS, END_S = 8, 2.0
+"""How long one scan tries to end what is left of a run. It tries again at the next: meanwhile this
+worker's own jobs start and stop as usual.
+"""
+
 AGAIN_S = 1.0
 
 
@@ -84,7 +89,7 @@ class Leases:
                 again_s.append(judgement.holds_s)
         for worker, jobs in dead.items():
             # What it started must be gone before its jobs are free, and before its name is.
-            gone = await asyncio.to_thread(sweep, worker)
+            gone = await asyncio.to_thread(sweep, worker, ROUNDS)
             forgotten = gone and await self._bury(worker, jobs, known.get(worker))
             freed = freed or (gone and bool(jobs))
             again_s += [] if forgotten else [AGAIN_S]
@@ -222,8 +227,8 @@ def _end_processes(job: Job, sign: Sign | None) -> bool:
     if sign is None or sign.place != here():
         return False
     if job.child_pid is None or job.child_start is None:
-        return sweep(mark_of(job))
-    return kill_tree(job.child_pid, job.child_start, mark_of(job))
+        return sweep(mark_of(job), ROUNDS)
+    return kill_tree(job.child_pid, job.child_start, mark_of(job), timeout_s=END_S)
 
 
 def _sentence(sign: Sign | None) -> str:

@@ -94,8 +94,10 @@ class Run:
             seen = self._spawned.reap() or Exit()
             _, late = await asyncio.wait([talking], timeout=DRAIN_S)
             if late and self.talk.said_end:  # what it said is stored however long that takes
-                await asyncio.wait([talking])
-            elif late:
+                stored = asyncio.ensure_future(self.talk.end_stored.wait())
+                await asyncio.wait([talking, stored], return_when=asyncio.FIRST_COMPLETED)
+                stored.cancel()
+            if not talking.done():
                 # To its very end: it holds a descriptor, whose number is free after this.
                 talking.cancel()
                 await asyncio.wait([talking])

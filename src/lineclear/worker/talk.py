@@ -62,6 +62,7 @@ class Talk:
         self.job = job
         self.asked_to_stop: wire.Stop | None = None
         self.said_end = False
+        self.end_stored = asyncio.Event()
         self._owner = owner
         self._heard = heard
         self._writer: asyncio.StreamWriter | None = None
@@ -179,6 +180,7 @@ class Talk:
                 kept = await self._owner.writer.write(
                     lambda tx: runs.set_outcome(tx, self.job, message.outcome)
                 )
+                self.end_stored.set()
                 self._heard("ended")
                 await self._answer(message.re, kept)
             case _:
