@@ -64,6 +64,8 @@ def _judge_ending(job: Job, ending: Ending) -> Verdict:
             return _timed_out(job)
         case "not started":
             return Verdict(State.FAILED, Cause.NOT_STARTED, cut(ending.sentence))
+        case "no room":
+            return Verdict(State.QUEUED, Cause.NOT_STARTED, cut(ending.sentence))
         case "wish" | "itself":
             return _judge_process(ending)
 

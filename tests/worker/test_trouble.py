@@ -69,6 +69,46 @@ def test_e26_a_database_that_was_moved_away_is_missed_and_nothing_is_lost_with_i
     place.check_idle()
 
 
+def test_e09_e26_a_machine_without_room_fails_no_job_and_its_lane_says_why(make: Make) -> None:
+    """The worker really has no descriptor left for the process of a job, until it is resumed."""
+    place = make(STEPS, **LONG_LEASE)
+    place.touch("go")
+    first, second = (place.submit("steps", number=number) for number in range(2))
+    scarce = """
+import resource
+real, calls = run.spawn, []
+def spawn(*args, **more):
+    calls.append(1)
+    if len(calls) > 1:
+        return real(*args, **more)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (os.dup(0), limits[1]))
+    try:
+        return real(*args, **more)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+run.spawn = spawn
+"""
+    worker = place.worker(sabotage=scarce)
+    lane = place.queue.lane("one")
+    place.until(lambda: lane.get().pauses, what="the lane to wait for room")
+    (pause,) = lane.get().pauses
+    assert (pause.source, pause.by) == ("worker", "the worker")
+    assert "Too many open files" in pause.why and pause.until_ms is not None
+    waiting = place.job(first)
+    assert (waiting.state, waiting.cause, waiting.interruptions, waiting.failures) == (
+        State.QUEUED,
+        Cause.NOT_STARTED,
+        0,
+        0,
+    )
+    assert place.job(second).attempt == 0
+    lane.resume()
+    assert {job.state for job in place.ended(first, second)} == {State.DONE}
+    assert worker.end() == 0
+    place.check_idle()
+
+
 @contextmanager
 def small_disk(folder: Path) -> Iterator[None]:
     libc = ctypes.CDLL(None, use_errno=True)

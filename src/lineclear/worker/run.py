@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import signal
@@ -18,7 +19,7 @@ from io import FileIO
 from typing import Literal
 
 from lineclear.job import Ending, Job, State, Wish
-from lineclear.store import runs
+from lineclear.store import acts, runs
 from lineclear.store.base import Tx
 from lineclear.worker import linux
 from lineclear.worker.leases import mark_of, wipe, wipe_kept, wipe_older
@@ -40,6 +41,8 @@ log = logging.getLogger("lineclear.worker")
 Why = Literal["interrupt", "wish", "timeout", "lost"]
 
 DRAIN_S = 5.0
+SHORTAGES = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM)
+ROOM_MS = 60_000
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGKILL, signal.SIGHUP, signal.SIGINT)
 
 
@@ -84,7 +87,9 @@ class Run:
             self._spawned = self._spawn()
         except (NotStarted, OSError) as error:
             self._log.note(str(error))
-            await self._finish(Ending("not started", sentence=str(error)))
+            kind: Literal["no room", "not started"]
+            kind = "no room" if shortage(error) else "not started"
+            await self._finish(Ending(kind, sentence=str(error)))
             return
         with contextlib.ExitStack() as watching:
             self._watch(watching, self._spawned)
@@ -281,6 +286,9 @@ class Run:
         def finish(tx: Tx) -> tuple[Job | None, list[Job]]:
             runs.beat(tx, [last])
             after = runs.finish(tx, job, ending, by=self._owner.worker)
+            if after is not None and ending.why == "no room":
+                self._wait_for_room(tx, ending.sentence)
+                return after, []
             return after, [] if after is None else self._owner.ended(tx, after)
 
         after, following = await self._owner.writer.write(finish)
@@ -293,6 +301,19 @@ class Run:
         log.info("job %d: %s%s", job.id, after.state, f", {after.error}" if after.error else "")
         self._owner.start(following)  # first: it is claimed, and has to beat
         await asyncio.to_thread(wipe_kept, self._owner.files, after)
+
+    def _wait_for_room(self, tx: Tx, sentence: str) -> None:
+        """The machine lacks room for a process: the lane waits instead of failing job after job."""
+        until_ms = tx.now_ms + ROOM_MS
+        acts.pause(
+            tx, self.job.lane, by="the worker", why=sentence, until_ms=until_ms, source="worker"
+        )
+
+
+def shortage(error: Exception) -> bool:
+    """Whether the machine lacks something for now, which is nothing that the job has done."""
+    cause = error if isinstance(error, OSError) else error.__cause__
+    return isinstance(cause, OSError) and cause.errno in SHORTAGES
 
 
 def _pipes(spawned: Spawned) -> tuple[tuple[FileIO, Stream], ...]:
