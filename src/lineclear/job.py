@@ -258,9 +258,9 @@ class Ending:
     does not.
     """
 
-    why: Literal[
-        "itself", "interrupt", "wish", "timeout", "not started", "no room", "lost"
-    ] = "itself"
+    why: Literal["itself", "interrupt", "wish", "timeout", "not started", "no room", "lost"] = (
+        "itself"
+    )
     exit_code: int | None = None
     signal: int | None = None
     out_of_memory: bool = False
