@@ -210,7 +210,7 @@ def test_what_belongs_to_somebody_else_is_not_allowed(
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied", "line.db.d/bell")
 
-    monkeypatch.setattr("lineclear.cli.view.picture", refuse)
+    monkeypatch.setattr("lineclear.view.picture", refuse)
     told = busy.call("status")
     assert told.code == 7
     assert told.err.startswith("Not allowed: ") and told.err.count("\n") == 1

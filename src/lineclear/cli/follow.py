@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from lineclear import words
-from lineclear.cli import table, view
+from lineclear import view, words
+from lineclear.cli import table
 from lineclear.cli.acts import EVERYTHING, pool_of
 from lineclear.cli.ground import (
     FAILED,

@@ -17,8 +17,8 @@ from rich.console import Console, Group
 from rich.live import Live as Screen
 from rich.text import Text
 
-from lineclear import words
-from lineclear.cli import table, view
+from lineclear import view, words
+from lineclear.cli import table
 from lineclear.cli.armed import LATEST_S, Armed, press, still
 from lineclear.cli.watch import LOOK_AGAIN_S, SHORTEST_S
 from lineclear.errors import LineClearError, StoreError

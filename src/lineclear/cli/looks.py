@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from lineclear import words
-from lineclear.cli import table, view
+from lineclear import view, words
+from lineclear.cli import table
 from lineclear.cli.ground import (
     FAILED,
     Ended,

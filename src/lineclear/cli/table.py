@@ -8,8 +8,8 @@ import sys
 import unicodedata
 from collections.abc import Sequence
 
-from lineclear.cli.view import Picture, Row
 from lineclear.figures import printable
+from lineclear.view import Picture, Row
 from lineclear.words import WORDS
 
 COLOURS = {"muted": "2", "accent": "36", "ok": "32", "warn": "33", "bad": "31"}

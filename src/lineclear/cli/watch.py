@@ -14,8 +14,7 @@ from typing import Annotated
 
 import typer
 
-from lineclear import words
-from lineclear.cli import view
+from lineclear import view, words
 from lineclear.cli.follow import STILL, ending, outcome_of
 from lineclear.cli.ground import (
     INTERRUPTED,

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lineclear.cli import view
+from lineclear import view
 from lineclear.cli.follow import outcome_of, wait_for
 from lineclear.cli.ground import (
     FAILED,
