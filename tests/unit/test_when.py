@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from lineclear.cli.armed import press, still
-from lineclear.cli.when import ago_ms, duration_ms, moment_ms
 from lineclear.errors import BadInput
+from lineclear.when import ago_ms, duration_ms, moment_ms
 
 
 @pytest.fixture(autouse=True)

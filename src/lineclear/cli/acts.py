@@ -28,10 +28,10 @@ from lineclear.cli.ground import (
     pick,
     say,
 )
-from lineclear.cli.when import ago_ms
 from lineclear.figures import count, duration, ordinal, printable
 from lineclear.job import Job, State
 from lineclear.queue import Queue
+from lineclear.when import ago_ms
 
 EVERYTHING = 100_000
 

@@ -30,11 +30,11 @@ from lineclear.cli.ground import (
     pick,
     say,
 )
-from lineclear.cli.when import duration_ms
 from lineclear.figures import clock, iso, printable
 from lineclear.job import Job, State
 from lineclear.looks import look
 from lineclear.queue import Queue
+from lineclear.when import duration_ms
 from lineclear.worker.logreader import LogLine, LogReader, older_half
 
 FOLLOWED_EVERY_S = 0.5

@@ -8,11 +8,11 @@ import typer
 
 from lineclear import words
 from lineclear.cli.ground import NO_JOB, USAGE, Ended, LaneName, ground, note, say
-from lineclear.cli.when import duration_ms, moment_ms
 from lineclear.errors import BadInput
 from lineclear.figures import clock, count, duration
 from lineclear.lanes import LaneHandle
 from lineclear.queue import Queue
+from lineclear.when import duration_ms, moment_ms
 
 Every = Annotated[bool, typer.Option("--all", help="Every lane.")]
 

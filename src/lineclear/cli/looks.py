@@ -23,12 +23,12 @@ from lineclear.cli.ground import (
     pick,
     say,
 )
-from lineclear.cli.when import ago_ms
 from lineclear.errors import BadInput
 from lineclear.figures import clock, count, printable
 from lineclear.job import Event, Job, State
 from lineclear.looks import Look
 from lineclear.queue import Queue
+from lineclear.when import ago_ms
 
 Format = Annotated[
     str | None,

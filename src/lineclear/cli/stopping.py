@@ -30,11 +30,11 @@ from lineclear.cli.ground import (
     pick,
     say,
 )
-from lineclear.cli.when import duration_ms
 from lineclear.job import Cause, Job, State
 from lineclear.looks import look
 from lineclear.queue import Queue
 from lineclear.view import finished
+from lineclear.when import duration_ms
 
 
 def stop(

@@ -25,12 +25,12 @@ from lineclear.cli.ground import (
     one_job,
     say,
 )
-from lineclear.cli.when import duration_ms, moment_ms
 from lineclear.errors import BadInput
 from lineclear.figures import ordinal
 from lineclear.job import State
 from lineclear.queue import Queue
 from lineclear.settings import Settings
+from lineclear.when import duration_ms, moment_ms
 
 
 def add(
