@@ -1,10 +1,13 @@
-"""What the benchmarks share: a fresh folder with tasks, and a real worker on it."""
+"""What the benchmarks share: a fresh folder with tasks, a real worker on it, the page's server
+and a real browser."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib
 import os
+import re
+import shutil
 import signal
 import statistics
 import subprocess
@@ -13,8 +16,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lineclear import Queue
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 TASKS = '''
 import time
@@ -41,6 +48,7 @@ def sleeper(ctx: Context, number: int):
         ctx.safe_point()
         time.sleep(0.1)
 '''
+FREE = "127.0.0.1:0"
 
 
 @contextlib.contextmanager
@@ -78,6 +86,52 @@ def worker(folder: Path, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
             process.send_signal(signal.SIGTERM)
             process.send_signal(signal.SIGTERM)
         process.wait()
+
+
+def start_page(folder: Path) -> tuple[subprocess.Popen[str], str]:
+    """The page's server on a free port, once it listens, and its address."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "lineclear", "--app", "tasks:queue", "serve", "--bind", FREE],
+        cwd=folder,
+        env=dict(os.environ) | {"PYTHONPATH": str(folder)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout
+    found = re.search(r"http://\S+/", process.stdout.readline())
+    assert found, "the page's server does not start"
+    return process, found[0]
+
+
+@contextlib.contextmanager
+def page(folder: Path) -> Iterator[tuple[Page, str]]:
+    """A browser at the page, and the page's address."""
+    from playwright.sync_api import sync_playwright
+
+    process, address = start_page(folder)
+    try:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(
+                executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+            )
+            opened = browser.new_page()
+            opened.goto(address)
+            yield opened, address
+            browser.close()
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+def behind(page: Page) -> float:
+    """Seconds to add to the page's clock (origin and now) to get this process's monotonic one."""
+    best = (float("inf"), 0.0)
+    for _ in range(50):
+        before = time.monotonic()
+        there = page.evaluate("performance.timeOrigin + performance.now()") / 1000
+        after = time.monotonic()
+        best = min(best, (after - before, (before + after) / 2 - there))
+    return best[1]
 
 
 def until(condition: Callable[[], bool], what: str, timeout_s: float = 60.0) -> None:

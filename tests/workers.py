@@ -155,7 +155,7 @@ class Site:
         assert isinstance(found, Queue)
         return found
 
-    def submit(self, name: str, **args: Any) -> int:
+    def submit(self, name: str, /, **args: Any) -> int:
         return self.queue.submit(name, args).id
 
     def worker(self, *lanes: str, sabotage: str = "", **env: str) -> Worker:

@@ -1,6 +1,6 @@
 """A real server on real jobs, and a real browser that reports whatever goes wrong on the page.
 
-For the tests of this folder, the benchmarks and the screenshots. Jobs obey files of their folder
+For the tests of this folder and the screenshots. Jobs obey files of their folder
 (``Ground.at``, ``Site.touch``), so that a test says when a job moves and when it ends. The page's
 own content security policy is in force: ``Page.wait_for_function`` cannot work there. Wait with
 ``expect(locator)``, or with ``wait_until(lambda: page.evaluate(...))``.
@@ -153,7 +153,7 @@ def browser() -> Iterator[Browser]:
 
 @dataclass(eq=False)
 class Server:
-    """``lineclear serve`` as people start it, on a free port that it keeps over restarts."""
+    """What ``lineclear serve`` becomes, on a free port that it keeps over restarts."""
 
     database: str
     app: str
@@ -169,9 +169,8 @@ class Server:
         with self.log.open("wb") as sink:
             self.process = subprocess.Popen(
                 [
-                    *(sys.executable, "-m", "lineclear", "--app", self.app),
-                    *("--database", self.database),
-                    *("serve", "--bind", f"{self.host}:{self.port}", *self.options),
+                    *(sys.executable, "-m", "lineclear.web", self.database, "--app", self.app),
+                    *("--bind", f"{self.host}:{self.port}", *self.options),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
