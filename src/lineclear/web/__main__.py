@@ -1,4 +1,4 @@
-"""``python -m lineclear.web DATABASE [--bind HOST:PORT] [--app MODULE:QUEUE] ...``: a bare server."""
+"""``python -m lineclear.web DATABASE [--bind HOST:PORT] ...``: a bare server."""
 
 from __future__ import annotations
 

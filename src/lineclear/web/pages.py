@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cache
-from html import escape
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
 from lineclear.queue import Queue
+from lineclear.web.asked import is_plain, path_of
 
 SCREENS = (
     "/",
@@ -86,11 +86,8 @@ def sign_in(path: str) -> Response:
     token, or a form for browsers that run no script.
     """
     up = _up(path)
-    if path.partition("/plain")[:2] == ("", "/plain"):
-        text = _PLAIN_FORM.format(action=escape(f"{up}login"))
-        return Response(
-            text, 401, {"referrer-policy": "same-origin"}, media_type="text/html; charset=utf-8"
-        )
+    if is_plain(path):
+        return Response(_PLAIN_FORM.replace("{{up}}", up), 401, media_type="text/html")
     shell = _shell(up)
     return Response(shell.body, 401, media_type=shell.kind)
 
@@ -99,9 +96,9 @@ _PLAIN_FORM = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>Sign in · Line Clear</title>
 <h1>Sign in</h1>
-<form method="post" action="{action}">
-<p><label>Token <input type="password" name="token" required autocomplete="current-password"></label>
-<p><button>Sign in</button>
+<form method="post" action="{{up}}login">
+<label>Token <input type="password" name="token" required></label>
+<button>Sign in</button>
 </form>
 </html>
 """
@@ -117,8 +114,7 @@ def router(_: Queue) -> APIRouter:
 
 
 def _screen(request: Request) -> Response:
-    path: str = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
-    return _answer(request, _shell(_up(path)))
+    return _answer(request, _shell(_up(path_of(request.scope))))
 
 
 def _static(request: Request, name: str) -> Response:

@@ -15,8 +15,10 @@ from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 
 from lineclear.queue import Queue
-from lineclear.web.guard import COOKIE, Who, asks, problem
+from lineclear.web.asked import COOKIE
+from lineclear.web.guard import Who, asks
 from lineclear.web.pages import sign_in, static_hash
+from lineclear.web.problems import problem
 from lineclear.web.tokens import Tokens
 
 YEAR_S = 365 * 86_400
@@ -53,7 +55,7 @@ def router(queue: Queue, *, boot: str) -> APIRouter:
         return Me(
             name=who.name,
             role=who.role,
-            signed_in=who.by_token,
+            signed_in=who.signed_in,
             tokens=bool(tokens.all()),
             version=version("lineclear"),
             boot=boot,
