@@ -44,7 +44,7 @@ export function line(points, options) {
     drawn, top,
     feet: [moment(from), moment(middle), moment(to)],
     head: ["Time", options.unit || "Value"],
-    rows: shown.map(([at, value]) => [moment(at), number(value)]),
+    rows: () => shown.map(([at, value]) => [moment(at), number(value)]),
   });
 }
 
@@ -76,7 +76,7 @@ export function bars(items, options) {
     feet: ends.map(name),
     centred: shown.length <= 2,
     head: [options.of || "Time", ...series.map((each) => each.word)],
-    rows: shown.map((item) => [name(item), ...item.values.map((v) => (v == null ? "–" : number(v)))]),
+    rows: () => shown.map((item) => [name(item), ...item.values.map((v) => (v == null ? "–" : number(v)))]),
     legend: series.length > 1 ? series : null,
   });
 }
@@ -113,7 +113,7 @@ function table(title, head, rows) {
     details.append(h("div", {class: "chart-rows", tabindex: "0", role: "group", "aria-label": title},
       h("table", null,
         h("thead", null, h("tr", null, ...head.map((word) => h("th", {scope: "col"}, word)))),
-        h("tbody", null, ...rows.map(([first, ...more]) => h("tr", null,
+        h("tbody", null, ...rows().map(([first, ...more]) => h("tr", null,
           h("th", {scope: "row"}, first), ...more.map((value) => h("td", null, value))))))));
   };
   details.addEventListener("toggle", filled);

@@ -1,0 +1,47 @@
+// Arguments, results and the whole job as text. Used by the Job screen. What a job holds is shown as
+// text and nothing else: an address in it is no link.
+
+import { h, text } from "./dom.js";
+import { visible } from "./ansi.js";
+import { copied } from "./logtools.js";
+import { announce, toast } from "./toast.js";
+import { number } from "./words.js";
+
+const SHOWN = 10_000;
+const UNREADABLE = "cannot be shown";
+
+const unreadable = (value) =>
+  value !== null && typeof value === "object" && UNREADABLE in value && Object.keys(value).length === 1;
+
+/** Indented JSON; the raw text of what cannot be decoded. */
+export const written = (value) =>
+  unreadable(value) ? String(value[UNREADABLE] ?? "") : JSON.stringify(value, null, 2);
+
+/** A value as text, cut while it is long, with Copy. what: "arguments". */
+export function dataBlock(value, what) {
+  const whole = written(value) ?? "null";
+  const box = h("pre", { class: "data", tabindex: "0", role: "group", "aria-label": what });
+  const cut = whole.length > SHOWN;
+  text(box, visible(cut ? `${whole.slice(0, SHOWN)}…` : whole));
+  const more = cut && h("button", { type: "button", class: "button small", on: { click: () => {
+    text(box, visible(whole));
+    more.remove();
+  } } }, `Show all ${number(whole.length)} characters`);
+  const copy = h("button", { type: "button", class: "button small", on: { click: async () => {
+    if (await copied(whole)) toast(`Copied the ${what}.`);
+    else announce("The browser does not let a page copy here. Select the text instead.");
+  } } }, "Copy");
+  return h("div", { class: "data-block" },
+    unreadable(value) && h("p", { class: "warn" }, `The ${what} cannot be decoded. This is their raw text.`),
+    box, h("p", { class: "data-acts" }, copy, more));
+}
+
+/** The whole job as JSON, made when it is opened. */
+export function rawBlock(job) {
+  const details = h("details", { class: "raw" }, h("summary", null, "Raw JSON"));
+  details.addEventListener("toggle", () => {
+    details.querySelector(".data-block")?.remove();
+    if (details.open) details.append(dataBlock(job(), "raw JSON"));
+  });
+  return details;
+}
