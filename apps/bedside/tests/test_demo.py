@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import pty
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import httpx
 import pytest
 from tests.helpers import wait_until
 
@@ -67,6 +70,67 @@ def test_b02_the_demo_ends_with_three_files_and_lists_them_again(tmp_path: Path)
     refused = demo(other, "--fresh", "--voice", "tone")
     assert "is no folder of a demo; nothing was removed" in told(refused)
     assert refused.returncode == 2 and (other / "keep.txt").exists()
+
+
+def address_of(process: subprocess.Popen[str]) -> str:
+    """What the demo says first."""
+    assert process.stdout
+    first = process.stdout.readline()
+    found = re.fullmatch(r"Watch it in your browser: (http://127\.0\.0\.1:\d+/)\n", first)
+    assert found, first
+    return found[1]
+
+
+def shown(address: str) -> str:
+    """What the page has of the queue now; empty where nobody answers."""
+    try:
+        return httpx.get(f"{address}api/v1/state").text
+    except httpx.TransportError:
+        return ""
+
+
+def test_b02_the_page_shows_the_book_while_the_demo_runs(tmp_path: Path) -> None:
+    running = demo(tmp_path / "demo", "--voice", "tone")
+    address = address_of(running)
+    wait_until(lambda: "Line Clear" in shown(address), what="the book's title")
+    assert "<title>" in httpx.get(address).text
+    said = told(running)
+    assert running.returncode == 0, said
+    assert shown(address) == ""
+
+
+def test_b14_the_page_ends_with_a_killed_demo_and_comes_back_with_the_next(tmp_path: Path) -> None:
+    killed = demo(tmp_path / "demo", "--voice", "tone")
+    address = address_of(killed)
+    wait_until(lambda: shown(address))
+    killed.kill()
+    wait_until(lambda: not shown(address), what="the page is gone")
+    told(killed)
+    again = demo(tmp_path / "demo", "--voice", "tone")
+    said = told(again)
+    assert again.returncode == 0, said
+
+
+def test_b02_at_a_terminal_the_page_stays_until_ctrl_c(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [BEDSIDE, "demo", "--folder", tmp_path / "demo", "--voice", "tone"],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "dumb"},
+        start_new_session=True,
+    )
+    os.close(theirs)
+    said = b""
+    while b"until you press Ctrl-C" not in said:
+        said += os.read(ours, 4096)
+    found = re.search(rb"http://\S+/", said)
+    assert found and shown(found[0].decode())
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(30) == 0
+    assert shown(found[0].decode()) == ""
+    os.close(ours)
 
 
 @pytest.mark.timeout(600)

@@ -1,5 +1,5 @@
-"""``bedside demo``: a worker of its own, a short book, and what was made of it. Safe to stop, kill
-and start again.
+"""``bedside demo``: a worker and a page of its own, a short book, and what was made of it. Safe to
+stop, kill and start again. At a terminal the page stays until Ctrl-C, else all ends with the book.
 
 Everything is below one folder. Whatever died before (the worker, its child, this command, all of
 them) is found here and gone on from: the queue and the library know what is done. Never removes a
@@ -21,6 +21,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bedside import crew
 from bedside.book import BedsideError
 
 if TYPE_CHECKING:
@@ -28,10 +29,9 @@ if TYPE_CHECKING:
     from bedside.rows import BookRow
     from lineclear import Job, Queue
 
-_LINECLEAR = (sys.executable, "-m", "lineclear")
-_GRACE_S = 30.0
+_KEPT = "Every finished sentence is kept: the same command goes on from there."
 _WORTH_A_RATIO_MS = 10_000
-_OURS = ("bedside.db*", "lineclear.db*", "audio", "books", "fetched", "worker.log")
+_OURS = ("bedside.db*", "lineclear.db*", "audio", "books", "fetched", "worker.log", "page.log")
 
 
 def run(folder: Path, *, voice: str, fresh: bool) -> int:
@@ -66,14 +66,57 @@ def _settle(folder: Path, voice: str) -> None:
 
 
 def _play(folder: Path, library: Library, queue: Queue, voice: str) -> int:
-    from bedside.shelf import AlreadyThere, ask, renders_of, take_in
+    from bedside.shelf import take_in
 
     with resources.as_file(resources.files("bedside") / "sample" / "line-clear.html") as sample:
         book = take_in(library, str(sample)).book
-    if book.done_ms is not None and book.voice == voice:
-        _say(f'"{book.title}" is done already. To hear it made again: bedside demo --fresh')
-        _list(library, book, None)
-        return 0
+    done = book.done_ms is not None and book.voice == voice
+    # Somebody at a terminal is left with a page to play with; a script wants an end.
+    stays = sys.stdout.isatty()
+    if done and not stays:
+        return _done_already(library, book)
+    code = 130
+    with _stoppable():
+        try:
+            with crew.served(folder, queue) as page:
+                _say(_where(folder, page))
+                with crew.working(folder, queue) as worker:
+                    if worker is None:
+                        _say("A worker of before still runs here; it goes on with its work.")
+                    if done:
+                        code = _done_already(library, book)
+                    else:
+                        code = _render(library, queue, book, voice, worker)
+                    if stays and code == 0 and page.address:
+                        _say("The page and a worker stay until you press Ctrl-C.")
+                        page.process.wait()
+        except KeyboardInterrupt:
+            if code:
+                _say(f"Stopped. {_KEPT}")
+    return code
+
+
+def _where(folder: Path, page: crew.Page) -> str:
+    if page.address:
+        return f"Watch it in your browser: {page.address}"
+    return f"The page did not start; why is in {_near(folder / 'page.log')}."
+
+
+def _done_already(library: Library, book: BookRow) -> int:
+    _say(f'"{book.title}" is done already. To hear it made again: bedside demo --fresh')
+    _list(library, book, None)
+    return 0
+
+
+def _render(
+    library: Library,
+    queue: Queue,
+    book: BookRow,
+    voice: str,
+    worker: subprocess.Popen[bytes] | None,
+) -> int:
+    from bedside.shelf import AlreadyThere, ask, renders_of
+
     before = renders_of(queue, book.id)
     try:
         asked = ask(library, queue, book.id, voice)
@@ -87,81 +130,27 @@ def _play(folder: Path, library: Library, queue: Queue, voice: str) -> int:
             _say("You asked again, so it is back in line with everything it had finished.")
         else:
             _say(f'Added "{book.title}", {book.chapters_total} chapters: job {job.id}.')
-    with _stoppable():
-        try:
-            died = _watch(folder, queue, job)
-        except KeyboardInterrupt:
-            _say("Stopped. Every finished sentence is kept: the same command goes on from there.")
-            return 130
+    died = _watch(queue, job, worker)
     return _ended(library, queue, job.id, book.id, died)
 
 
-def _watch(folder: Path, queue: Queue, job: Job) -> str:
-    """Show the job until it ends, with a worker beside; the sentence of how the worker died, if it
-    did.
-    """
-    died = ""
-    with _worker(folder, queue) as worker:
-        shown = subprocess.Popen(
-            [*_LINECLEAR, "--database", str(queue.database), "watch", str(job.id)]
-        )
+def _watch(queue: Queue, job: Job, worker: subprocess.Popen[bytes] | None) -> str:
+    """Show the job until it ends; the sentence of how the worker died, if it did."""
+    shown = subprocess.Popen([sys.executable, *crew.lineclear(queue, "watch", str(job.id))])
 
-        def mourn() -> None:
-            # A job whose worker is gone never ends, and who watches it would wait for ever.
-            if worker is not None:
-                worker.wait()
-                shown.terminate()
-
-        threading.Thread(target=mourn, daemon=True).start()
-        try:
-            shown.wait()
-        finally:
-            shown.terminate()
-            shown.wait()
-        if worker is not None and worker.poll() is not None:
-            died = _how(worker.returncode)
-    return died
-
-
-@contextmanager
-def _worker(folder: Path, queue: Queue) -> Iterator[subprocess.Popen[bytes] | None]:
-    """A worker on the demo's database, stopped in order at the end; ``None`` where one of before
-    still lives.
-    """
-    if any(each.alive for each in queue.workers()):
-        _say("A worker of before still runs here; it goes on with its work.")
-        try:
-            yield None
-        finally:
-            _stop_workers(queue)
-        return
-    with (folder / "worker.log").open("ab") as log:
-        # Its own session: Ctrl-C is for this command, which then stops the worker in order.
-        worker = subprocess.Popen(
-            [*_LINECLEAR, "--database", str(queue.database), "worker"],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-    try:
-        yield worker
-    finally:
-        worker.terminate()
-        try:
-            worker.wait(_GRACE_S)
-        except subprocess.TimeoutExpired:
-            worker.kill()
+    def mourn() -> None:
+        # A job whose worker is gone never ends, and who watches it would wait for ever.
+        if worker is not None:
             worker.wait()
+            shown.terminate()
 
-
-def _stop_workers(queue: Queue) -> None:
-    for each in queue.workers():
-        if each.alive:
-            try:
-                os.kill(each.pid, signal.SIGTERM)
-            except ProcessLookupError:
-                continue
+    threading.Thread(target=mourn, daemon=True).start()
+    try:
+        shown.wait()
+    finally:
+        shown.terminate()
+        shown.wait()
+    return "" if worker is None or worker.poll() is None else _how(worker.returncode)
 
 
 @contextmanager
@@ -189,7 +178,7 @@ def _ended(library: Library, queue: Queue, job_id: int, book: int, died: str) ->
         _say(f"The render ended as {job.state}: {job.error or 'no reason was recorded'}")
     elif died:
         _say(f"The worker {died}; its last lines are in {library.home / 'worker.log'}.")
-    _say("Every finished sentence is kept: the same command goes on from there.")
+    _say(_KEPT)
     return 1
 
 
