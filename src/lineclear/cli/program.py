@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from lineclear.cli import acts, care, follow, lanes, looks, stopping, watch, work
+from lineclear.cli import acts, care, follow, lanes, looks, serve, stopping, watch, work
 from lineclear.cli.ground import Ground
 from lineclear.cli.table import wants_colour
 
@@ -33,6 +33,10 @@ VERBS: dict[str, Callable[..., None]] = {
     "history": looks.history,
     "wait": follow.wait,
     "worker": work.worker,
+    "serve": serve.serve,
+    "up": serve.up,
+    "open": serve.open_page,
+    "token": serve.token,
     "run": work.run,
     "doctor": care.doctor,
     "completion": care.completion,

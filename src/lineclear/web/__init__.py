@@ -1,5 +1,3 @@
-"""The page and the HTTP API of a queue, as one ASGI application."""
+"""The page and the HTTP API of a queue, as one ASGI application: ``app.create_app``."""
 
-from lineclear.web.app import create_app
-
-__all__ = ["create_app"]
+DEFAULT_BIND = "127.0.0.1:8765"

@@ -41,7 +41,11 @@ def create_app(queue: Queue, *, hosts: Iterable[str] = (), trust_network: bool =
     boot = secrets.token_hex(4)
     app.include_router(session.router(queue, boot=boot), prefix=API, tags=["session"])
     app.include_router(session.form(queue))
-    for name in ("jobs", "lanes", "submit", "looks", "stream", "logs"):
+    with suppress(ImportError):
+        from lineclear.web import stream
+
+        app.include_router(stream.router(queue, boot=boot), prefix=API)
+    for name in ("jobs", "lanes", "submit", "looks", "logs"):
         with suppress(ImportError):
             module = import_module(f"lineclear.web.{name}")
             app.include_router(module.router(queue), prefix=API)

@@ -1,77 +1,163 @@
 """One process that serves the page of one queue: its socket, its one event loop, its end.
 
-Called by ``python -m lineclear.web``, which ``lineclear serve`` becomes. Idle, it makes no system
-call. It never works on a job: it can be restarted at any time, and costs a running job nothing.
+Called by ``lineclear serve`` and ``up``, and by ``python -m lineclear.web``. Idle, it makes no
+system call. It works on no job: it can be restarted at any time, and costs a running job nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import re
 import signal
 import socket
 import sys
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
-from granian.constants import HTTPModes, Interfaces
-from granian.net import SocketHolder  # type: ignore[attr-defined]
-from granian.server.embed import Server
-
+from lineclear.errors import BadInput, Refused
+from lineclear.files import Files
 from lineclear.queue import Queue
+from lineclear.web import DEFAULT_BIND
 
 BACKLOG = 512
+LOCAL = ("127.0.0.1", "::1", "localhost")
+UNDER_WAY_S = 0.3
+"""How long requests under way have when the server ends; streams never end by themselves."""
+EXIT_INTERRUPTED = 130
 
 
-class _Server(Server):
-    """Granian on a socket that is bound already: requests wait in it while everything loads, and
-    no second server can take its port, as those that bind by themselves allow.
-    """
-
-    def __init__(self, app: object, bound: socket.socket) -> None:
-        super().__init__(
-            app, interface=Interfaces.ASGINL, http=HTTPModes.http1, websockets=False,
-            log_enabled=False, backlog=BACKLOG,
-        )  # fmt: skip
-        self._bound = bound
-
-    def _init_shared_socket(self) -> None:
-        make: Any = SocketHolder  # its stub knows no arguments
-        self._shd: Any = make(fd=self._bound.fileno(), uds=False, backlog=BACKLOG)
+def address_file(files: Files) -> Path:
+    """Where the page of this database was served last, for ``lineclear open``."""
+    return files.folder / "address"
 
 
-def bind(address: str) -> socket.socket:
-    host, _, port = address.rpartition(":")
-    host = host.strip("[]")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, int(port)), family=family, backlog=BACKLOG)
-
-
-def serve(
+def run(
     queue: Queue,
-    bound: socket.socket,
     *,
+    bind: str = DEFAULT_BIND,
     hosts: Iterable[str] = (),
     trust_network: bool = False,
+    base_path: str = "",
+    worker: Sequence[str] = (),
 ) -> int:
-    """Serve until asked to stop."""
+    """Serve until asked to stop; answers the exit code.
+
+    Says where before anything else: requests wait in the socket while the rest is loaded.
+
+    Args:
+        queue: whose page; its tasks are those that can be added.
+        bind: ``HOST:PORT``; port 0 is any that is free.
+        hosts: names by which this server is asked, beyond ``HOST`` and the machine's own.
+        trust_network: whoever can reach it may do everything, tokens or not.
+        base_path: where a proxy shows it, such as ``/queue``.
+        worker: the command of a worker that lives as long as the page does.
+
+    Raises:
+        BadInput, Refused: it cannot be served there; the sentence says what to do.
+    """
+    if not re.fullmatch(r"(/[\w.~-]+)*/?", base_path, re.ASCII):
+        raise BadInput("--base-path", f"--base-path begins with a slash, unlike {base_path!r}.")
+    base_path = base_path.rstrip("/")
+    host, port = _host_and_port(bind)
+    with _listen(host, port) as bound:
+        port = bound.getsockname()[1]
+        everywhere = host in ("0.0.0.0", "::")  # noqa: S104  only said, not asked for
+        name = socket.gethostname() if everywhere else host
+        address = f"http://{f'[{name}]' if ':' in name else name}:{port}{base_path}/"
+        _say(f"Line Clear is at {address}")
+        queue.files.make(queue.files.folder)
+        here = address.replace(name, "localhost", 1) if everywhere else address
+        address_file(queue.files).write_text(here)
+        if trust_network:
+            _say("Whoever can reach it may do everything there, as --trust-network says.")
+        elif host not in LOCAL:
+            _first_token(queue, address)
+        app = _application(
+            queue, {host, name, f"{name}.local", *hosts}, trust_network=trust_network
+        )
+        return asyncio.run(_serve(app, bound, base_path, worker))
+
+
+def _application(queue: Queue, hosts: Iterable[str], *, trust_network: bool) -> object:
     from lineclear.web.app import create_app
 
-    app = create_app(queue, hosts=hosts, trust_network=trust_network)
-    return asyncio.run(_serve(_Server(app, bound)))
+    return create_app(queue, hosts=hosts, trust_network=trust_network)
 
 
-async def _serve(server: _Server) -> int:
+def _first_token(queue: Queue, address: str) -> None:
+    """Beyond this machine a token is asked for; the first one is made here and said once."""
+    from lineclear.web.tokens import Tokens
+
+    tokens = Tokens(queue.files)
+    if not tokens.all():
+        text = tokens.add("first", "control", now_ms=queue.now_ms())
+        _say(f"It asks for a token. This signs in, and is said only now: {address}login#{text}")
+
+
+async def _serve(app: object, bound: socket.socket, base_path: str, command: Sequence[str]) -> int:
+    from lineclear.web.listener import Server
+
     loop = asyncio.get_running_loop()
-    ended = asyncio.Event()
+    asked: asyncio.Queue[signal.Signals] = asyncio.Queue()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, ended.set)
+        loop.add_signal_handler(number, asked.put_nowait, number)
+    beside = asyncio.create_task(_beside(command, asked)) if command else None
+    server = Server(app, bound, base_path)
     serving = asyncio.create_task(server.serve())
-    stopping = asyncio.create_task(ended.wait())
-    await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    ending = beside or asyncio.create_task(asked.get())
+    await asyncio.wait({serving, ending}, return_when=asyncio.FIRST_COMPLETED)
     if serving.done():
         serving.result()
-        sys.stderr.write("The server ended by itself.\n")
-        return 1
-    server.stop()  # type: ignore[no-untyped-call]
-    await asyncio.wait({serving}, timeout=0.3)
-    return 0
+        raise Refused("The server has ended by itself. Start it again.")
+    server.end()
+    await asyncio.wait({serving}, timeout=UNDER_WAY_S)
+    return EXIT_INTERRUPTED if ending.result() == signal.SIGINT else 0
+
+
+async def _beside(command: Sequence[str], asked: asyncio.Queue[signal.Signals]) -> signal.Signals:
+    """A worker in a session of its own, so that Ctrl-C reaches this process alone: the worker is
+    ended first, and the page, which shows what it still does, after it.
+    """
+    worker = await asyncio.create_subprocess_exec(*command, start_new_session=True)
+    ended = asyncio.create_task(worker.wait())
+    wish = asyncio.create_task(asked.get())
+    try:
+        await asyncio.wait({ended, wish}, return_when=asyncio.FIRST_COMPLETED)
+        if not wish.done():
+            note = f"The worker has ended (code {worker.returncode}). The page goes on, but no job "
+            sys.stderr.write(f"{note}starts until there is a worker: lineclear worker.\n")
+            return await wish
+        while not ended.done():
+            worker.terminate()  # a second time: at once
+            again = asyncio.create_task(asked.get())
+            await asyncio.wait({ended, again}, return_when=asyncio.FIRST_COMPLETED)
+        return wish.result()
+    finally:
+        if not ended.done():
+            worker.terminate()
+
+
+def _host_and_port(bind: str) -> tuple[str, int]:
+    host, _, port = bind.rpartition(":")
+    if not host or not port.isascii() or not port.isdecimal() or int(port) > 65_535:
+        raise BadInput("--bind", f"--bind is HOST:PORT, such as {DEFAULT_BIND}, not {bind!r}.")
+    return host.strip("[]"), int(port)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise Refused(
+                f"Port {port} of {host} is taken, perhaps by a page that is served already. "
+                f"Choose another: lineclear serve --bind {host}:{port + 1}."
+            ) from error
+        raise Refused(f"Nothing can be served at {host}:{port}: {error.strerror}.") from error
+
+
+def _say(sentence: str) -> None:
+    sys.stdout.write(f"{sentence}\n")
+    sys.stdout.flush()
