@@ -41,17 +41,17 @@ def create_app(queue: Queue, *, hosts: Iterable[str] = (), trust_network: bool =
     boot = secrets.token_hex(4)
     app.include_router(session.router(queue, boot=boot), prefix=API, tags=["session"])
     app.include_router(session.form(queue))
-    with suppress(ImportError):
+    with suppress(ImportError, SyntaxError):
         from lineclear.web import stream
 
         app.include_router(stream.router(queue, boot=boot), prefix=API)
     for name in ("jobs", "lanes", "submit", "looks", "logs"):
-        with suppress(ImportError):
+        with suppress(ImportError, SyntaxError):
             module = import_module(f"lineclear.web.{name}")
             app.include_router(module.router(queue), prefix=API)
             if name == "logs":
                 app.include_router(module.pages(queue))
-    with suppress(ImportError):
+    with suppress(ImportError, SyntaxError):
         app.include_router(import_module("lineclear.web.plain").router(queue))
     app.include_router(pages.router(queue))
     with suppress(ImportError, AttributeError):
