@@ -33,7 +33,7 @@ class Server(embed.Server):
 
     def _init_shared_socket(self) -> None:
         make: Any = SocketHolder  # its stub knows no arguments
-        self._shd: Any = make(fd=self._bound.fileno(), uds=False, backlog=CONNECTIONS)
+        self._shd: Any = make(fd=self._bound.detach(), uds=False, backlog=CONNECTIONS)
 
     def end(self) -> None:
         """Take no more requests; ``serve`` returns once those under way are answered."""
