@@ -174,19 +174,20 @@ class Acts:
     queue: Queue
 
     def add(self, request: Request, who: Asking, form: Form) -> Response:
+        """Once for each form that was handed out, however often it is sent."""
+        once = form.get("once") or None
+        given = json.dumps({**form, "once": ""}, sort_keys=True)
         try:
-            added = self.queue.add(
-                form.get("task", ""),
-                arguments(form.get("args", "")),
-                first="first" in form,
-                held="paused" in form,
-                by=who.name,
-            )
+            args = arguments(form.get("args", ""))
+            first, held = "first" in form, "paused" in form
+            with self.queue.once(once, f"plain/add {given}") as done:
+                self.queue.add(form.get("task", ""), args, first=first, held=held, by=who.name)
         except errors.Refused as error:
-            once = form.get("once", "")
-            main = sheets.adding(self.queue.tasks, up="../", once=once, typed=form)
+            main = sheets.adding(
+                self.queue.tasks, up="../", once=secrets.token_urlsafe(12), typed=form
+            )
             return answer(request, str(error), *main, status=status_of(error))
-        return back(request, f"plain/jobs/{added.job.id}")
+        return back(request, f"plain/jobs/{done.jobs[0]}")
 
     def on_job(self, request: Request, who: Asking, job_id: int, act: str, form: Form) -> Response:
         known(self.queue, job_id)
@@ -219,8 +220,8 @@ class Acts:
             case "resume":
                 lane.resume(by=who.name)
             case "set":
-                lane.set_delay(round(amount(form, "delay_s") * 1000), by=who.name)
-                lane.set_concurrency(round(amount(form, "slots")), by=who.name)
+                delay_s, slots = (amount(form, name) for name in ("delay_s", "slots"))
+                lane.set(delay_ms=round(delay_s * 1000), slots=round(slots), by=who.name)
             case "stop-now":
                 lane.stop_now(by=who.name)
             case "clear":
@@ -230,14 +231,11 @@ class Acts:
         return back(request)
 
     def on_all(self, request: Request, who: Asking, act: str) -> Response:
-        lanes = [self.queue.lane(lane.name) for lane in self.queue.lanes()]
         match act:
             case "pause":
-                for lane in lanes:
-                    lane.pause(by=who.name)
+                self.queue.pause_all(by=who.name)
             case "resume":
-                for lane in lanes:
-                    lane.resume(by=who.name)
+                self.queue.resume_all(by=who.name)
             case "undo":
                 self.queue.undo(by=who.name)
             case _:

@@ -234,19 +234,19 @@ function list(asked, id, start) {
   const add = (from) => {
     const control = CONTROLS[item.kind](item, `${id}-${made += 1}`, from);
     control.element.setAttribute("aria-label", `${asked.name}, one value`);
-    const gone = h("button", { type: "button", class: "quiet", "aria-label": `Remove this ${asked.name}`,
+    const gone = h("button", { type: "button", class: "btn quiet", "aria-label": `Remove this ${asked.name}`,
       on: { click: () => {
         many.splice(many.indexOf(control), 1);
         row.remove();
         more.focus();
         more.dispatchEvent(new Event("input", { bubbles: true }));
-      } } }, "Remove");
+      } } }, h("span", null, "Remove"));
     const row = h("div", { class: "item" }, control.element, gone);
     many.push(control);
     rows.append(row);
     return control.element;
   };
-  const more = h("button", { type: "button", id, on: { click: () => add({}).focus() } }, "Add a value");
+  const more = h("button", { type: "button", class: "btn", id, on: { click: () => add({}).focus() } }, h("span", null, "Add a value"));
   for (const typed of start.typed ?? []) add({ typed });
   if (start.typed === undefined) for (const value of start.value ?? []) add({ value });
   const nothing = start.value === null || (asked.nullable && start.value === undefined) ? null : [];

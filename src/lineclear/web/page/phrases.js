@@ -27,7 +27,7 @@ export const add = {
   place: (n) => `Would be ${ordinal(n)}`,
   kept: "What you typed is kept.",
   added: (n) => (n ? `Added as ${ordinal(n)}` : "Added"),
-  there: (title, place) => `It is there already: ${title}${place ? `, ${ordinal(place)}` : ""}`,
+  there: (title, n) => `It is there already: ${title}${n ? `, ${ordinal(n)}` : ""}`,
   open: "Open",
   again: "Add again with changes",
   optional: "optional",

@@ -3,19 +3,20 @@
 // added), nor add one filled form twice.
 
 import { act, get, root as mount, unique } from "../api.js";
-import { canAct } from "../controls.js";
-import { h } from "../dom.js";
+import { whyNot } from "../controls.js";
+import { h, set } from "../dom.js";
 import { form, moment } from "../form.js";
+import { add as words } from "../phrases.js";
 import { tell } from "../prose.js";
-import { link, query as setQuery } from "../router.js";
+import { go, link, query as setQuery } from "../router.js";
 import { toast } from "../toast.js";
-import { ordinal, words } from "../words.js";
 
 const KEPT = `lineclear.add ${mount}`;
 const PAUSE_MS = 350; // between the last key and asking what adding would do
+const DOUBLE_MS = 1_000; // a press this soon after a job was added belongs to the one before
 
 export async function open(root, { query, live }) {
-  const heading = h("h2", null, words.addTitle);
+  const heading = h("h2", null, words.title);
   root.append(heading);
   let tasks;
   let again = null;
@@ -24,21 +25,22 @@ export async function open(root, { query, live }) {
     if (query.get("again")) again = await get(`jobs/${Number(query.get("again"))}`);
   } catch (problem) {
     root.append(h("p", { class: "wrong" }, problem.detail));
-    if (problem.status !== 404 || !tasks) return { title: words.addTitle };
+    if (problem.status !== 404 || !tasks) return { title: words.title };
   }
   if (!tasks.length) {
-    root.append(h("p", null, words.addNoTasks), h("pre", { class: "code" }, words.addNoTasksShell));
-    return { title: words.addTitle };
+    root.append(h("p", null, words.noTasks), h("pre", { class: "code" }, words.noTasksShell));
+    return { title: words.title };
   }
   const screen = new Adding(root, tasks, live);
   screen.begin(query, again);
-  return { title: words.addTitle, close: () => screen.close() };
+  return { title: words.title, close: () => screen.close() };
 }
 
 class Adding {
   #timer = 0;
   #asked = 0;
   #busy = false;
+  #addedAt = -DOUBLE_MS;
 
   constructor(root, tasks, live) {
     this.tasks = new Map(tasks.map((task) => [task.name, task]));
@@ -49,7 +51,7 @@ class Adding {
     this.estimate = h("p", { class: "estimate", "aria-live": "polite" });
     this.wrong = h("p", { class: "wrong", role: "alert" });
     this.result = h("p", { class: "result" });
-    this.button = h("button", { class: "primary", type: "submit" }, words.add);
+    this.button = h("button", { class: "btn primary", type: "submit" }, h("span", null, words.verb));
     this.form = h("form", { class: "adding", on: {
       submit: (event) => { event.preventDefault(); this.submit(); },
       input: () => this.changed(),
@@ -66,10 +68,10 @@ class Adding {
     const names = [...this.tasks.keys()];
     const pick = (name) => (event) => { event.stopPropagation(); this.choose(name); };
     if (names.length <= 6) {
-      return h("fieldset", { class: "tasks" }, h("legend", null, words.addTask), ...names.map((name) => {
+      return h("fieldset", { class: "tasks" }, h("legend", null, words.task), ...names.map((name) => {
         const { doc, usual, lane } = this.tasks.get(name);
         const about = h("span", { class: "hint" });
-        tell(about, [firstLine(doc), usual, `${words.lane} ${lane}`].filter(Boolean).join(" · "));
+        tell(about, [firstLine(doc), usual, words.inLane(lane)].filter(Boolean).join(" · "));
         const radio = h("input", { type: "radio", name: "task", value: name, on: { change: pick(name), input: pick(name) } });
         return h("label", { class: "task" }, radio, h("span", null, h("strong", null, name), about));
       }));
@@ -77,12 +79,12 @@ class Adding {
     const select = h("select", { id: "task", name: "task" }, ...names.map((name) => h("option", { value: name }, name)));
     select.addEventListener("input", (event) => pick(select.value)(event));
     this.about = h("p", { class: "hint" });
-    return h("div", { class: "field" }, h("label", { for: "task" }, words.addTask), select, this.about);
+    return h("div", { class: "field" }, h("label", { for: "task" }, words.task), select, this.about);
   }
 
   begin(query, again) {
     const name = [again?.task, query.get("task"), this.kept.task].find((each) => this.tasks.has(each));
-    if (again && !this.tasks.has(again.task)) this.wrong.textContent = words.addTaskGone(again.task);
+    if (again && !this.tasks.has(again.task)) this.wrong.textContent = words.taskGone(again.task);
     if (again && this.kept.again !== again.id) {
       this.kept = { ...this.kept, again: again.id };
       this.kept.forms = { ...this.kept.forms, [again.task]: undefined };
@@ -130,7 +132,7 @@ class Adding {
 
   async ask() {
     const turn = ++this.#asked;
-    if (!this.form.matches(":valid")) return tell(this.estimate, words.addIncomplete);
+    if (!this.form.matches(":valid")) return tell(this.estimate, words.incomplete);
     try {
       const told = await act("POST", "jobs", { ...this.asked(), dry_run: true });
       if (turn !== this.#asked) return;
@@ -138,24 +140,22 @@ class Adding {
     } catch (problem) {
       if (turn !== this.#asked) return;
       // What does not fit is said where it is when it is added, not while it is being typed.
-      tell(this.estimate, problem.status === 422 ? words.addIncomplete : "");
+      tell(this.estimate, problem.status === 422 ? words.incomplete : "");
     }
   }
 
   allow() {
-    const { allowed, reason } = permission(this.live);
-    if (allowed) this.button.removeAttribute("aria-disabled");
-    else this.button.setAttribute("aria-disabled", "true");
-    this.button.title = reason;
-    this.reason = reason;
+    this.reason = whyNot();
+    set(this.button, "aria-disabled", this.reason ? "true" : null);
+    set(this.button, "title", this.reason);
   }
 
   async submit() {
-    if (this.#busy) return;
-    if (this.reason) return void (this.wrong.textContent = `${this.reason} ${words.addKept}`);
+    if (this.#busy || performance.now() - this.#addedAt < DOUBLE_MS) return;
+    if (this.reason) return void (this.wrong.textContent = `${this.reason} ${words.kept}`);
     this.#busy = true;
     this.wrong.textContent = "";
-    this.button.textContent = words.adding;
+    this.button.firstChild.textContent = words.adding;
     try {
       const told = await act("POST", "jobs", this.asked(), { key: this.key });
       this.added(told);
@@ -163,13 +163,14 @@ class Adding {
       this.refused(problem);
     } finally {
       this.#busy = false;
-      this.button.textContent = words.add;
+      this.button.firstChild.textContent = words.verb;
     }
   }
 
   added({ job, new: fresh, place: at }) {
-    const told = fresh ? words.added(at ? ordinal(at) : "") : words.addThere(job.title, job.word);
-    toast(told, { open: link(`jobs/${job.id}`) });
+    this.#addedAt = performance.now();
+    const told = fresh ? words.added(at) : words.there(job.title, at);
+    toast(told, { action: { label: words.open, on: () => go(`jobs/${job.id}`) } });
     this.kept.forms = { ...this.kept.forms, [this.task.name]: undefined };
     this.kept.again = undefined;
     remember(this.kept);
@@ -177,7 +178,7 @@ class Adding {
     setQuery({});
     this.choose(this.task.name);
     this.result.replaceChildren(told, " · ", h("a", { href: link(`jobs/${job.id}`) }, words.open), " · ",
-      h("a", { href: link(`add?again=${job.id}`) }, words.addAgain));
+      h("a", { href: link(`add?again=${job.id}`) }, words.again));
   }
 
   refused(problem) {
@@ -185,7 +186,7 @@ class Adding {
     const mine = status === 404 ? this.options : this.filled;
     const other = mine === this.filled ? this.options : this.filled;
     if (field && (mine.blame(field, detail) || other.blame(field, detail))) return;
-    this.wrong.textContent = status === 0 ? `${detail} ${words.addKept}` : detail;
+    this.wrong.textContent = status === 0 ? `${detail} ${words.kept}` : detail;
   }
 
   close() {
@@ -195,12 +196,7 @@ class Adding {
   }
 }
 
-function permission() {
-  const can = canAct();
-  return typeof can === "object" ? can : { allowed: Boolean(can), reason: can ? "" : words.notNow };
-}
-
-const place = ({ place: at }) => (at ? words.addPlace(ordinal(at)) : "");
+const place = ({ place: at }) => (at ? words.place(at) : "");
 const firstLine = (doc) => (doc ?? "").trim().split("\n")[0];
 
 function remembered() {
@@ -250,14 +246,14 @@ function options(live) {
     return true;
   };
   const element = h("fieldset", { class: "options" },
-    h("legend", null, words.addWhen),
+    h("legend", null, words.when),
     h("div", { class: "fields" },
-      h("fieldset", { class: "field position" }, h("legend", null, words.addPosition),
-        h("label", { class: "choice" }, last, words.addLast), h("label", { class: "choice" }, first, words.addFirst)),
-      field(before, words.addNotBefore, words.addNotBeforeHint),
-      h("div", { class: "field" }, h("label", { class: "choice" }, paused, words.addPaused)),
-      field(lane, words.laneLabel, words.addLaneHint), lanes,
-      field(title, words.addJobTitle, words.addJobTitleHint)));
+      h("fieldset", { class: "field position" }, h("legend", null, words.position),
+        h("label", { class: "choice" }, last, words.last), h("label", { class: "choice" }, first, words.first)),
+      field(before, words.notBefore, words.notBeforeHint),
+      h("div", { class: "field" }, h("label", { class: "choice" }, paused, words.paused)),
+      field(lane, words.lane, words.laneHint), lanes,
+      field(title, words.jobTitle, words.jobTitleHint)));
   return {
     element,
     blame,
