@@ -23,11 +23,11 @@ export function dataBlock(value, what) {
   const box = h("pre", { class: "data", tabindex: "0", role: "group", "aria-label": what });
   const cut = whole.length > SHOWN;
   text(box, visible(cut ? `${whole.slice(0, SHOWN)}…` : whole));
-  const more = cut && h("button", { type: "button", class: "button small", on: { click: () => {
+  const more = cut && h("button", { type: "button", class: "btn small", on: { click: () => {
     text(box, visible(whole));
     more.remove();
   } } }, `Show all ${number(whole.length)} characters`);
-  const copy = h("button", { type: "button", class: "button small", on: { click: async () => {
+  const copy = h("button", { type: "button", class: "btn small", on: { click: async () => {
     if (await copied(whole)) toast(`Copied the ${what}.`);
     else announce("The browser does not let a page copy here. Select the text instead.");
   } } }, "Copy");

@@ -19,7 +19,7 @@ export function logTools(view) {
   const next = step("↓", "Next match", 1);
 
   function step(text, name, by) {
-    return h("button", { type: "button", class: "button small", "aria-label": name, hidden: true,
+    return h("button", { type: "button", class: "btn small", "aria-label": name, hidden: true,
       on: { click: () => go(by) } }, text);
   }
 
@@ -75,7 +75,7 @@ export function logTools(view) {
     else announce("The browser does not let a page copy here. Select the lines instead.");
   }
 
-  const download = h("a", { class: "button small", download: "" }, "Download");
+  const download = h("a", { class: "btn small", download: "" }, "Download");
   const link = () => {
     const which = view.attempt();
     download.href = below(`jobs/${view.job}/log.txt${which === null ? "" : `?try=${which}`}`);
@@ -84,7 +84,7 @@ export function logTools(view) {
 
   const node = h("div", { class: "log-tools", role: "group", "aria-label": "Log tools" },
     h("span", { class: "log-finder" }, words, previous, next, found), times, wrap, aloud,
-    h("button", { type: "button", class: "button small", on: { click: copy } }, "Copy"), download);
+    h("button", { type: "button", class: "btn small", on: { click: copy } }, "Copy"), download);
   return {
     node,
     keys: { "/": () => words.focus() },
@@ -97,7 +97,7 @@ export function logTools(view) {
 
 function flip(text, name, otherwise, act) {
   let on = (name ? store.get(`log.${name}`, otherwise) : otherwise) === "on";
-  const button = h("button", { type: "button", class: "button small", "aria-pressed": String(on),
+  const button = h("button", { type: "button", class: "btn small", "aria-pressed": String(on),
     on: { click: () => { on = !on; if (name) store.set(`log.${name}`, on ? "on" : "off"); show(); } } }, text);
   const show = () => {
     button.setAttribute("aria-pressed", String(on));
