@@ -8,14 +8,26 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from contextlib import suppress
-from importlib import import_module
 from importlib.metadata import version
 
 from fastapi import FastAPI
 
 from lineclear.queue import Queue
-from lineclear.web import pages, session
+from lineclear.web import (
+    acts,
+    health,
+    jobs,
+    lanes,
+    logs,
+    looks,
+    pages,
+    plain,
+    problems,
+    session,
+    stream,
+    submit,
+)
+from lineclear.web.asked import Heard
 from lineclear.web.guard import Guard
 from lineclear.web.tokens import Tokens
 
@@ -38,28 +50,20 @@ def create_app(queue: Queue, *, hosts: Iterable[str] = (), trust_network: bool =
         redoc_url=None,
         redirect_slashes=False,
     )
-    boot = secrets.token_hex(4)
-    app.include_router(session.router(queue, boot=boot), prefix=API, tags=["session"])
-    app.include_router(session.form(queue))
-    with suppress(ImportError, SyntaxError):
-        from lineclear.web import stream
-
-        app.include_router(stream.router(queue, boot=boot), prefix=API)
-    for name in ("jobs", "lanes", "submit", "looks", "logs"):
-        with suppress(ImportError, SyntaxError):
-            module = import_module(f"lineclear.web.{name}")
-            app.include_router(module.router(queue), prefix=API)
-            if name == "logs":
-                app.include_router(module.pages(queue))
-    with suppress(ImportError, SyntaxError):
-        app.include_router(import_module("lineclear.web.plain").router(queue))
-    app.include_router(pages.router(queue))
-    with suppress(ImportError, AttributeError):
-        import_module("lineclear.web.problems").install(app)
+    boot, heard = secrets.token_hex(4), Heard()
+    for each in (jobs, acts, lanes, submit, looks, logs):
+        app.include_router(each.router(queue), prefix=API)
+    app.include_router(stream.router(queue, boot=boot), prefix=API)
+    app.include_router(session.router(queue, boot=boot), prefix=API)
+    app.include_router(health.router(queue, heard), prefix="/-")
+    for page in (logs.pages(queue), plain.router(queue), session.form(queue), pages.router(queue)):
+        app.include_router(page)
+    problems.install(app)
     return Guard(
         app,
         me=queue.by,
         tokens=Tokens(queue.files),
         hosts=tuple(hosts),
         trust_network=trust_network,
+        heard=heard,
     )

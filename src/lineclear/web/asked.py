@@ -6,6 +6,7 @@ Pure. It must never take a header's word where a browser would not vouch for it.
 from __future__ import annotations
 
 import ipaddress
+from dataclasses import dataclass
 from functools import cached_property
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
@@ -17,6 +18,14 @@ COOKIE = "lineclear"
 SAFE = ("GET", "HEAD", "OPTIONS")
 OPEN = ("/login", "/api/v1/login", "/-/health")
 """Answered to those who have yet to sign in, and to whoever watches whether the server lives."""
+
+
+@dataclass
+class Heard:
+    """What this process alone can count, for ``/-/metrics``. It begins anew with each start."""
+
+    rings: int = 0
+    store_errors: int = 0
 
 
 class Asked:

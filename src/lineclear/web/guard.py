@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from fastapi import FastAPI, Request
 from starlette.concurrency import run_in_threadpool
@@ -18,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from lineclear.errors import StoreError
 from lineclear.job import PAYLOAD_LIMIT
 from lineclear.web import pages
-from lineclear.web.asked import Asked, is_address, is_unspecified
+from lineclear.web.asked import Asked, Heard, is_address, is_unspecified
 from lineclear.web.problems import problem
 from lineclear.web.tokens import Role, Tokens
 
@@ -63,6 +64,7 @@ class Guard:
         tokens: Tokens,
         hosts: Iterable[str] = (),
         trust_network: bool = False,
+        heard: Heard,
     ) -> None:
         """``me`` names who acts from this machine where no token is asked for."""
         self.app = app
@@ -73,6 +75,7 @@ class Guard:
         # cannot be asked by an address that is not its own.
         self._any_address = any(is_unspecified(host) for host in self._hosts)
         self._trusting = trust_network
+        self._heard = heard
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -89,7 +92,7 @@ class Guard:
         if answer is None:
             scope["state"] = {**scope.get("state", {}), "who": who}
             answer = self.app
-        await answer(scope, _bounded(receive), _with_headers(send, asked))
+        await answer(scope, _bounded(receive), self._with_headers(send, asked))
 
     def _foreign(self, asked: Asked) -> ASGIApp | None:
         name = asked.host_name
@@ -110,6 +113,19 @@ class Guard:
         if self._trusting or not await run_in_threadpool(self._tokens.all):
             return Who(self._me if asked.from_here else asked.client, "control")
         return None
+
+    def _with_headers(self, send: Send, asked: Asked) -> Send:
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.update(HEADERS)
+                # Under no-referrer a browser does not name the origin of a form either.
+                headers["referrer-policy"] = "same-origin" if asked.is_form else "no-referrer"
+                headers.setdefault("cache-control", "no-store")
+                self._heard.store_errors += message["status"] == HTTPStatus.SERVICE_UNAVAILABLE
+            await send(message)
+
+        return with_headers
 
 
 def _cross_site(asked: Asked) -> ASGIApp | None:
@@ -163,19 +179,6 @@ def _bounded(receive: Receive) -> Receive:
         return message
 
     return bounded
-
-
-def _with_headers(send: Send, asked: Asked) -> Send:
-    async def with_headers(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            headers.update(HEADERS)
-            # Under no-referrer a browser does not name the origin of a form either.
-            headers["referrer-policy"] = "same-origin" if asked.is_form else "no-referrer"
-            headers.setdefault("cache-control", "no-store")
-        await send(message)
-
-    return with_headers
 
 
 _TOO_LARGE = f"The body is over {BODY_LIMIT:,} bytes. Nothing was done."
