@@ -7,16 +7,16 @@ PINNED := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 GIVEN  := pyproject.toml apps/bedside/pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench docs
+.PHONY: help demo test check bench docs screenshots
 
 help: ## Print this list.
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do \
-		printf '  make %-6s %s\n' "$$name" "$$what"; done
+		printf '  make %-11s %s\n' "$$name" "$$what"; done
 
-demo: $(VENV)/.runs ## Hear it: a worker renders a short book under demo/, chapter by chapter (Ctrl-C and again resumes).
+demo: $(VENV)/.runs ## Hear it, see it: a worker renders a short book under demo/, and the page at which to watch it.
 	@$(BIN)/bedside demo
 
-test: check ## Prove it: everything 'check' does, then every test of the engine and of the apps.
+test: check ## Prove it: everything 'check' does, then every test of engine, page and apps; needs Chromium.
 	$(BIN)/python -m pytest
 
 check: $(VENV)/.tests ## Read it: lint, formatting, types and who may import whom.
@@ -30,6 +30,9 @@ bench: $(VENV)/.tests ## Measure it: run each script under bench/, one after the
 
 docs: $(VENV)/.tests ## Check the pages: every link leads somewhere, every example runs as it is printed.
 	$(BIN)/python -m pytest -q tests/docs
+
+screenshots: $(VENV)/.tests ## See it: pictures of every screen in screenshots/, and those of the README; needs Chromium.
+	$(BIN)/python -m tests.browser.screenshots
 
 # What runs it; and that with what tests it. A stamp is written last, so a broken install is tried again.
 $(VENV)/.runs: $(GIVEN) | $(BIN)/pip
