@@ -38,6 +38,7 @@ def page(title: str, *main: Child, up: str, here: str = "") -> str:
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", printable(title)),
+        tag("link", rel="icon", href="data:,"),
         tag("link", rel="stylesheet", href=f"{up}static/css/plain.css"),
     )
     header = tag(

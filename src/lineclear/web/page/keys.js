@@ -5,6 +5,7 @@ import { store } from "./api.js";
 import * as controls from "./controls.js";
 import { dialogs } from "./dialogs.js";
 import { open as openHelp } from "./help.js";
+import { pause, resume } from "./lanemenu.js";
 import { live } from "./live.js";
 import { settings } from "./phrases.js";
 import { go, screenNow } from "./router.js";
@@ -55,7 +56,7 @@ const KEYS = {
   j: () => step(1),
   k: () => step(-1),
   p: () => ask("release", "hold"),
-  "Shift+p": () => document.querySelector("#controls [data-kind=everything]")?.click(),
+  "Shift+p": () => (live.state?.lanes.some((lane) => lane.pauses.length) ? resume(null) : pause(null, {})),
   s: () => ask("stop"),
   r: () => ask("retry"),
   x: () => ask("remove"),

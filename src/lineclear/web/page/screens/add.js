@@ -21,7 +21,7 @@ export async function open(root, { query, live }) {
   let tasks;
   let again = null;
   try {
-    tasks = (await get("tasks")).tasks;
+    tasks = await get("tasks");
     if (query.get("again")) again = await get(`jobs/${Number(query.get("again"))}`);
   } catch (problem) {
     root.append(h("p", { class: "wrong" }, problem.detail));
