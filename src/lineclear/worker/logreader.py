@@ -8,6 +8,7 @@ stream's record before it was cut. ``<path>.1`` holds the older half.
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,25 +35,58 @@ def older_half(path: Path) -> Path:
 class LogReader:
     """Reads a log while it is written, over both halves and past each change of halves.
 
-    It begins with the last ``last`` lines, or with all there are. What was dropped before it could
-    be read is missing (the next half's first line says so); nothing comes twice.
+    It begins with the last ``last`` lines, at a ``position``, or with all there are. What was
+    dropped before it could be read is missing (the next half's first line says so); nothing comes
+    twice. ``dropped``: the position's half is gone, so it begins with the oldest line kept.
     """
 
     def __init__(
-        self, path: Path, *, last: int | None = None, most_bytes: int = 1024 * 1024
+        self,
+        path: Path,
+        *,
+        last: int | None = None,
+        at: str | None = None,
+        most_bytes: int = 1024 * 1024,
     ) -> None:
         self._path, self._most = path, most_bytes
         self._descriptor, self._offset = -1, 0
-        if last is not None:
+        self.dropped = False
+        if at is not None:
+            self.dropped = not self._go_to(at)
+        elif last is not None:
             self._begin(last)
 
-    def read_new(self) -> list[LogLine]:
+    @property
+    def position(self) -> str:
+        """Where the next record begins: opaque, for ``at``; empty while there is no log."""
+        return "" if self._descriptor < 0 else f"{_half(self._descriptor)}-{self._offset}"
+
+    @property
+    def earlier(self) -> str | None:
+        """The position, where lines are kept before it."""
+        older = _identity(older_half(self._path))
+        first = self._descriptor < 0 or older in (None, _identity(self._descriptor))
+        return None if first and not self._offset else self.position
+
+    def read_new(self, most: int | None = None) -> list[LogLine]:
         """Whole records not read before, ``most_bytes`` at most; none when there is nothing new."""
-        lines = self._read()
+        lines = self._read(most)
         if not lines and (path := self._next()) is not None:
-            lines = self._read()  # what was written just before the halves changed
+            lines = self._read(most)  # what was written just before the halves changed
             if not lines and self._hold(path):
-                lines = self._read()
+                lines = self._read(most)
+        return lines
+
+    def read_back(self, most: int) -> list[LogLine]:
+        """The records before the position, to whose beginning it goes back."""
+        if self._descriptor < 0:
+            return []
+        lines = self._step_back(most)
+        older = older_half(self._path)
+        held = _identity(self._descriptor)
+        if len(lines) < most and _identity(older) not in (None, held) and self._hold(older):
+            self._offset = os.fstat(self._descriptor).st_size
+            lines = self._step_back(most - len(lines)) + lines
         return lines
 
     def close(self) -> None:
@@ -66,15 +100,34 @@ class LogReader:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _read(self) -> list[LogLine]:
+    def _read(self, most: int | None) -> list[LogLine]:
         if self._descriptor < 0:
             return []
         block = os.pread(self._descriptor, self._most, self._offset)
         end = block.rfind(b"\n") + 1
         if not end and len(block) == self._most:
             end = len(block)  # no record is that long: this was not written by us
+        if most is not None and len(lines := block[:end].split(b"\n", most)) > most:
+            end -= len(lines[most])
         self._offset += end
-        return [_parse(line) for line in block[:end].decode(errors="replace").split("\n") if line]
+        return _records(block[:end])
+
+    def _step_back(self, most: int) -> list[LogLine]:
+        end = self._offset
+        self._offset, _ = _back(self._descriptor, most, end)
+        return _records(os.pread(self._descriptor, end - self._offset, self._offset))
+
+    def _go_to(self, position: str) -> bool:
+        """Hold the half that a position names. Nothing to hold is no loss."""
+        half, _, offset = position.rpartition("-")
+        if not offset.isdecimal():
+            return True
+        for path in (self._path, older_half(self._path)):
+            if self._hold(path) and half in (_half(self._descriptor), _half(self._descriptor, 0)):
+                self._offset = min(int(offset), os.fstat(self._descriptor).st_size)
+                return True
+            self.close()
+        return False
 
     def _next(self) -> Path | None:
         """The half after the one held, ``None`` while that is the newest."""
@@ -123,15 +176,27 @@ def _identity(where: Path | int) -> tuple[int, int] | None:
     return seen.st_dev, seen.st_ino
 
 
-def _back(descriptor: int, lines: int) -> tuple[int, int]:
-    """Where the last ``lines`` records of a half begin, and how many there are."""
-    data = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+def _half(descriptor: int, first_bytes: int = 200) -> str:
+    """Names a half: by its first record too, since a file system gives a number again at once. An
+    empty one has been just made, and has none.
+    """
+    first = os.pread(descriptor, first_bytes, 0).partition(b"\n")[0]
+    return f"{os.fstat(descriptor).st_ino:x}-{zlib.crc32(first):x}"
+
+
+def _back(descriptor: int, lines: int, end: int | None = None) -> tuple[int, int]:
+    """Where the last ``lines`` records before ``end`` begin, and how many there are."""
+    data = os.pread(descriptor, os.fstat(descriptor).st_size if end is None else end, 0)
     at = data.rfind(b"\n")
     for found in range(lines):
         if at < 0:
             return 0, found
         at = data.rfind(b"\n", 0, at)
     return at + 1, lines
+
+
+def _records(block: bytes) -> list[LogLine]:
+    return [_parse(line) for line in block.decode(errors="replace").split("\n") if line]
 
 
 def _parse(line: str) -> LogLine:
