@@ -80,9 +80,10 @@ export function list(parent, items, { key, make, update, force = false }) {
   const focus = parent.getRootNode().activeElement;
   for (const [each, node] of known) {
     if (wanted.has(each)) continue;
+    known.delete(each);
+    if (node.parentNode !== parent) continue; // another list has taken it over
     if (focus && node.contains(focus)) passOn(node, (next) => wanted.has(next.dataset.key));
     node.remove();
-    known.delete(each);
   }
   const nodes = items.map((item, at) => {
     let node = known.get(keys[at]);

@@ -40,7 +40,8 @@ export function go(url, { replace = false } = {}) {
   const to = /^https?:/.test(url) ? new URL(url) : new URL(link(url));
   if (!match(to)) return location.assign(to);
   remember();
-  if (replace) history.replaceState({}, "", to);
+  // An open sheet has an entry of its own: the screen takes it over.
+  if (replace || history.state?.sheet) history.replaceState({}, "", to);
   else if (to.href !== location.href) history.pushState({}, "", to);
   return show({ focus: true });
 }
