@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+from urllib.request import urlopen
 
 import psutil
 from playwright.sync_api import (
@@ -41,6 +42,7 @@ Theme = Literal["light", "dark", "night"]
 
 TASKS = """
 from typing import Literal
+from urllib.request import urlopen
 
 def text(name):
     try:
@@ -162,6 +164,7 @@ class Server:
     options: tuple[str, ...] = ()
     port: int = 0
     host: str = "127.0.0.1"
+    path: str = "/"
 
     def start(self) -> Server:
         self.log = self.folder / "server.log"
@@ -179,20 +182,27 @@ class Server:
                 env={**os.environ, "PYTHONPATH": str(SOURCES), **SHORT, **self.env},
             )
         try:
-            self.port = int(wait_until(self._port, timeout_s=20, what="the page's address"))
+            wait_until(self._answers, timeout_s=20, what="the server's first answer")
         except AssertionError as error:
             self.kill()
             raise AssertionError(f"{error}\n{self.said}") from None
         return self
 
-    def _port(self) -> str | None:
-        assert self.process.poll() is None, f"serve ended: {self.said}"
-        found = re.search(r"http://[^\s/]+:(\d+)/", self.said)
-        return found and found[1]
+    def _answers(self) -> bool:
+        assert self.process.poll() is None, "the server has ended"
+        found = re.search(r"http://[^\s/]+:(\d+)(/\S*)", self.said)
+        if not found:
+            return False
+        self.port, self.path = int(found[1]), found[2]
+        try:
+            with urlopen(f"{self.url}-/health", timeout=10):
+                return True
+        except OSError:
+            return False
 
     @property
     def url(self) -> str:
-        return f"http://{self.host}:{self.port}/"
+        return f"http://{self.host}:{self.port}{self.path}"
 
     @property
     def said(self) -> str:
@@ -289,7 +299,7 @@ class Visit:
 
     def _request(self, request: Request) -> None:
         self.requests.append(request)
-        if not request.url.startswith((self.origin, "data:", "blob:", "about:")):
+        if not request.url.startswith((f"{self.origin}/", "data:", "blob:", "about:")):
             self.problems.append(f"left the origin: {request.url}")
 
     def expect(self, *patterns: str) -> None:
@@ -328,7 +338,7 @@ def open_visit(
     touch: bool | None = None,
 ) -> Visit:
     """A window of its own at ``path``; with ``context`` a further tab of that window."""
-    origin = server.url
+    origin = "/".join(server.url.split("/")[:3])
     kept = {**(stored or {}), **({"lineclear.theme": theme} if theme else {})}
     phone = size["width"] < 600 if touch is None else touch
     made = context or browser.new_context(
@@ -341,7 +351,7 @@ def open_visit(
             "cookies": [],
             "origins": [
                 {
-                    "origin": origin.rstrip("/"),
+                    "origin": origin,
                     "localStorage": [{"name": k, "value": v} for k, v in kept.items()],
                 }
             ],
@@ -349,5 +359,5 @@ def open_visit(
     )
     made.set_default_timeout(10_000)
     visit = Visit(made.new_page(), made, origin)
-    visit.page.goto(origin + path.lstrip("/"))
+    visit.page.goto(server.url + path.lstrip("/"))
     return visit
