@@ -14,7 +14,6 @@ from fastapi import FastAPI
 
 from lineclear.queue import Queue
 from lineclear.web import (
-    acts,
     health,
     jobs,
     lanes,
@@ -51,7 +50,7 @@ def create_app(queue: Queue, *, hosts: Iterable[str] = (), trust_network: bool =
         redirect_slashes=False,
     )
     boot, heard = secrets.token_hex(4), Heard()
-    for each in (jobs, acts, lanes, submit, looks, logs):
+    for each in (jobs, lanes, submit, looks, logs):
         app.include_router(each.router(queue), prefix=API)
     app.include_router(stream.router(queue, boot=boot), prefix=API)
     app.include_router(session.router(queue, boot=boot), prefix=API)
