@@ -6,18 +6,20 @@ store, since the child imports applications and must stay small.
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from lineclear import terms
 from lineclear.clock import Clock, SystemClock
 from lineclear.errors import BadInput, UnknownLane
 from lineclear.files import Files
-from lineclear.job import Event, Job, Lane, State, Step, Worker
+from lineclear.job import Counts, Event, Job, Lane, Page, State, Step, Worker
 from lineclear.locks import is_held
 from lineclear.looks import Reason, why_waiting
 from lineclear.settings import database_path
@@ -79,6 +81,10 @@ class Database:
         """One job, whole. Raises ``NoSuchJob``."""
         return self._read_jobs(lambda tx, reads: [reads.job(tx, job_id)])[0]
 
+    def brief(self, job_id: int) -> Job:
+        """One job, its arguments and result cut short. Raises ``NoSuchJob``."""
+        return self._read_jobs(lambda tx, reads: [reads.brief(tx, job_id)])[0]
+
     def find(self, text: str) -> list[Job]:
         """The jobs a person means by an id, ``last``, ``running``, or the beginning of a title or
         key.
@@ -128,6 +134,24 @@ class Database:
 
         return self._read_jobs(look)
 
+    def waiting_after(self, lane: str, cursor: str | None = None, *, limit: int = 50) -> Page:
+        """One page of a lane's whole line, held and later ones too; ``cursor`` is the ``next`` of
+        the page before. Raises ``BadInput`` (``after``) for what is no cursor.
+        """
+        page: Page = self._look(lambda tx, reads: reads.waiting_after(tx, lane, cursor, limit))
+        return page
+
+    def counts(self, lane: str | None = None) -> Counts:
+        """How many jobs the lists have, by state: what is counted can be paged through."""
+        found: Counts = self._look(lambda tx, reads: reads.counts(tx, lane))
+        return found
+
+    def warnings(self) -> list[str]:
+        """What threatens the whole queue: the disk almost full, the write-ahead log too large."""
+        return terms.warnings(
+            free=shutil.disk_usage(self.database.parent).free, log=self.wal_bytes()
+        )
+
     def recent(self, lane: str | None = None, *, limit: int = 10) -> list[Job]:
         """The last that ended, newest first."""
         return self._read_jobs(lambda tx, reads: reads.recent(tx, lane, limit))
@@ -155,6 +179,9 @@ class Database:
 
     def steps(self, job_id: int) -> list[Step]:
         return self._look(lambda tx, reads: reads.steps(tx, job_id))
+
+    def steps_done(self, job_id: int) -> int:
+        return int(self._look(lambda tx, _: tx.all("step_count", job=job_id)[0]["steps"]))
 
     def events(self, job_id: int | None = None, *, after: int = 0, limit: int = 200) -> list[Event]:
         """The journal after a number, oldest first; or the last events of one job."""
@@ -191,6 +218,12 @@ class Database:
     def usual(self, task: str) -> list[int]:
         """Milliseconds of work of the last 20 done jobs of a task."""
         return self._look(lambda tx, reads: reads.usual(tx, task))
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """Several looks at one moment. Never hold it open across a wait."""
+        with self.store.read() as tx:
+            yield Snapshot(self, tx)
 
     def check(self) -> list[str]:
         """What is wrong with the database's contents; empty when nothing is."""
@@ -254,6 +287,46 @@ class Database:
         from lineclear.store import runs
 
         return [sign for sign in runs.signs(tx) if self._alive(sign.id) is not False]
+
+
+class Snapshot:
+    """The database at one moment: one read transaction, each worker asked once whether it lives."""
+
+    def __init__(self, database: Database, tx: Tx) -> None:
+        from lineclear.store import reads
+
+        self._database, self._tx, self._reads = database, tx, reads
+        self._alive = cache(database._alive)  # noqa: SLF001  a part of it
+
+    def lanes(self) -> list[Lane]:
+        from lineclear.store import runs
+
+        living = [sign for sign in runs.signs(self._tx) if self._alive(sign.id) is not False]
+        return self._reads.lanes(self._tx, living)
+
+    def running(self, lane: str | None = None) -> list[Job]:
+        return [
+            replace(job, worker_alive=self._alive(job.worker or ""))
+            for job in self._reads.running(self._tx, lane)
+        ]
+
+    def paces(self, job_ids: list[int]) -> dict[int, list[tuple[int, float]]]:
+        return self._reads.paces(self._tx, job_ids)
+
+    def usual(self, task: str) -> list[int]:
+        return self._reads.usual(self._tx, task)
+
+    def line(self, lane: str, limit: int) -> list[tuple[Job, int | None]]:
+        """The first of a lane's waiting jobs, each with its place."""
+        jobs = self._reads.waiting(self._tx, lane, limit)
+        return list(zip(jobs, self._reads.places(self._tx, jobs), strict=True))
+
+    def tasks_after(self, lane: str, skip: int, limit: int) -> list[str]:
+        """The tasks of the jobs in line behind the first ``skip``."""
+        return self._reads.tasks_in_line(self._tx, lane, skip, limit)
+
+    def recent(self, lane: str | None, limit: int) -> list[Job]:
+        return self._reads.recent(self._tx, lane, limit)
 
 
 def _reached(until: str) -> Callable[[Job], bool]:

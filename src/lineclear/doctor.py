@@ -21,12 +21,11 @@ from lineclear.errors import StoreError
 from lineclear.figures import MINUTE_MS, count, duration, size
 from lineclear.files import kind_of, network_file_system
 from lineclear.queue import Queue
+from lineclear.terms import BIG_LOG, LOG_HINT, LOW_DISK
 from lineclear.words import unserved
 
 SLOW_IMPORT_S = 0.5
-LOW_DISK = 1_000_000_000
 FULL_DISK = 100_000_000
-BIG_LOG = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +114,7 @@ def _database(queue: Queue) -> Iterator[Finding]:
         yield Finding("ok", f"The database {queue.database} is sound.")
     log = queue.wal_bytes()
     if log > BIG_LOG:
-        hint = "a program holds a read open; close what has looked longest"
-        yield Finding("warn", f"Its write-ahead log has {size(log)}: {hint}.")
+        yield Finding("warn", f"Its write-ahead log has {size(log)}: {LOG_HINT}.")
     else:
         yield Finding("ok", f"Its write-ahead log has {size(log)}.")
 

@@ -7,7 +7,8 @@ LineClearError
 │   │   ├── UnknownLane
 │   │   └── TooLarge
 │   ├── NoSuchJob
-│   └── WrongState        the act does not fit the state the job is in now
+│   ├── WrongState        the act does not fit the state the job is in now
+│   └── Replayed          the same request again; ``Queue.once`` turns it into an answer
 ├── StoreError            the database cannot be used; says what to do
 │   ├── StoreBusy         still locked after the stated wait
 │   ├── StoreFull         no space left for the database
@@ -59,6 +60,15 @@ class WrongState(Refused):
     def __init__(self, state: str, sentence: str) -> None:
         super().__init__(sentence)
         self.state = state
+
+
+class Replayed(Refused):
+    """A request with this key was done already: what it touched, and its number for ``undo``."""
+
+    def __init__(self, jobs: tuple[int, ...], undo: int | None) -> None:
+        super().__init__("This request was done already. Nothing was done again.")
+        self.jobs = jobs
+        self.undo = undo
 
 
 class StoreError(LineClearError):

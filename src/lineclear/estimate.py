@@ -100,23 +100,43 @@ def usual(worked_ms: Sequence[int]) -> Usual | None:
     return Usual(_span(low, high), len(worked_ms))
 
 
-def line_left(jobs: Sequence[Span | None], *, slots: int, delay_ms: int = 0) -> Forecast:
-    """A whole lane: what each of its jobs takes, shared by its slots, with the delays between."""
-    known = [span for span in jobs if span is not None]
-    unknown = len(jobs) - len(known)
-    if not known:
-        return Forecast(None, 0, unknown)
-    slots = max(1, slots)
-    pauses = max(0, len(known) - 1) * max(0, delay_ms)
-    low = sum(span.low_ms for span in known) / slots + pauses
-    longest = max(span.low_ms for span in known)
-    highs = [span.high_ms for span in known]
-    high = math.inf
-    if None not in highs:
+class Ahead:
+    """What a lane has before it, job by job: what each takes, shared by its slots, with the delays
+    between.
+    """
+
+    def __init__(self, *, slots: int, delay_ms: int = 0) -> None:
+        self.slots, self.delay_ms = max(1, slots), max(0, delay_ms)
+        self.known = self.unknown = 0
+        self._low = self._longest = 0
+        self._high = self._alone = 0.0
+
+    def add(self, span: Span | None) -> None:
+        if span is None:
+            self.unknown += 1
+            return
+        high = math.inf if span.high_ms is None else span.high_ms
+        self.known += 1
+        self._low += span.low_ms
+        self._high += high
+        self._longest, self._alone = max(self._longest, span.low_ms), max(self._alone, high)
+
+    def left(self) -> Forecast:
+        if not self.known:
+            return Forecast(None, 0, self.unknown)
+        pauses = (self.known - 1) * self.delay_ms
         # Jobs do not split: where slots outnumber jobs, the longest of them decides.
-        alone = max(span.high_ms or 0 for span in known)
-        high = max(sum(each or 0 for each in highs) / slots, alone) + pauses
-    return Forecast(_span(max(low, longest), high), len(known), unknown)
+        low = max(self._low / self.slots + pauses, self._longest)
+        high = max(self._high / self.slots, self._alone) + pauses
+        return Forecast(_span(low, high), self.known, self.unknown)
+
+
+def line_left(jobs: Sequence[Span | None], *, slots: int, delay_ms: int = 0) -> Forecast:
+    """A whole lane at once."""
+    ahead = Ahead(slots=slots, delay_ms=delay_ms)
+    for span in jobs:
+        ahead.add(span)
+    return ahead.left()
 
 
 def together(forecasts: Sequence[Forecast]) -> Forecast:

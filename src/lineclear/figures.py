@@ -6,6 +6,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
 
 from lineclear.estimate import Span
@@ -16,6 +19,27 @@ SECOND_MS, MINUTE_MS, HOUR_MS, DAY_MS = 1_000, 60_000, 3_600_000, 86_400_000
 _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+
+
+_marks: ContextVar[bool] = ContextVar("marks", default=False)
+
+
+@contextmanager
+def marked() -> Iterator[None]:
+    """Inside, moments and names in sentences are marks, which the page turns into its reader's own
+    time and "you": ``\\x02<ms>\\x03`` and ``\\x02@<name>\\x03``. Nothing else makes one: what comes
+    from a job passes ``printable``.
+    """
+    before = _marks.set(True)
+    try:
+        yield
+    finally:
+        _marks.reset(before)
+
+
+def name_mark(name: str) -> str | None:
+    """A person's name as a mark, where marks are wanted."""
+    return f"\x02@{printable(name)}\x03" if _marks.get() else None
 
 
 def printable(text: str) -> str:
@@ -72,6 +96,8 @@ def _local(at_ms: int) -> datetime:
 
 def clock(at_ms: int, *, now_ms: int) -> str:
     """Local time; the day unless it is today: ``03:12``, ``yesterday 23:10``, ``28 Nov 09:00``."""
+    if _marks.get():
+        return f"\x02{at_ms}\x03"
     try:
         at, now = _local(at_ms), _local(now_ms)
     except (OverflowError, ValueError, OSError):

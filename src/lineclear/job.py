@@ -107,7 +107,8 @@ class Job:
     """One job as it was when it was read.
 
     ``beat_age_ms``, ``moved_age_ms`` and ``worker_alive`` are computed at that moment and stored
-    nowhere; each is ``None`` where it cannot be known.
+    nowhere; each is ``None`` where it cannot be known. In lists ``args`` and ``result`` are cut;
+    their sizes (in characters) are those of the whole. ``kept`` is the weight of finished steps.
     """
 
     id: int
@@ -158,8 +159,11 @@ class Job:
     ended_ms: int | None
     ended_by: str | None
     worked_ms: int
+    kept: float
     hidden_ms: int | None
     version: int
+    args_size: int
+    result_size: int | None
     options: Options
     beat_age_ms: int | None = None
     moved_age_ms: int | None = None
@@ -206,6 +210,32 @@ class Lane:
 
 
 COUNT_LIMIT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many jobs are in the lists, by state. Each stops at ``COUNT_LIMIT`` for each lane;
+    ``capped`` says that one did.
+    """
+
+    done: int
+    failed: int
+    cancelled: int
+    waiting: int
+    running: int
+    capped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of a lane's waiting jobs in order, with the place in line of each. ``next`` is where
+    the following page begins, ``None`` at the end.
+    """
+
+    jobs: tuple[Job, ...]
+    places: tuple[int | None, ...]
+    next: str | None
+    total: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from lineclear.errors import BadInput
 from lineclear.job import Job, Lane
 
 if TYPE_CHECKING:
-    from lineclear.queue import Queue
+    from lineclear.control import Control
     from lineclear.store.base import Tx
-
-T = TypeVar("T")
 
 
 class LaneHandle:
     """One lane of a queue, with what can be set on it; each act answers the lane afterwards."""
 
-    def __init__(self, queue: Queue, name: str) -> None:
+    def __init__(self, queue: Control, name: str) -> None:
         self.name = name
         self._queue = queue
 
@@ -35,8 +33,7 @@ class LaneHandle:
         by: str | None = None,
     ) -> Lane:
         """Start nothing more here; what runs finishes. Each ``source`` sets and clears its own."""
-        if until_ms is not None and until_ms <= self._queue.now_ms():
-            raise BadInput("until", "The end of the pause is in the past.")
+        refuse_past(until_ms, self._queue.now_ms())
         return self._set(
             lambda tx, acts: acts.pause(
                 tx, self.name, by=by or self._queue.by, why=why, until_ms=until_ms, source=source
@@ -58,22 +55,42 @@ class LaneHandle:
         who = by or self._queue.by
         return self._set(lambda tx, acts: acts.set_concurrency(tx, self.name, slots, by=who))
 
+    def set(
+        self, *, delay_ms: int | None = None, slots: int | None = None, by: str | None = None
+    ) -> Lane:
+        """Both, either or none, together or not at all."""
+        who = by or self._queue.by
+
+        def both(tx: Tx, acts: Any) -> None:
+            if delay_ms is not None:
+                acts.set_delay(tx, self.name, delay_ms, by=who)
+            if slots is not None:
+                acts.set_concurrency(tx, self.name, slots, by=who)
+
+        return self._set(both)
+
     def stop_now(self, *, why: str = "", by: str | None = None) -> list[Job]:
         """Pause the lane and end what runs at once; those jobs go back in line, uncounted."""
         who = by or self._queue.by
-        return self._act(lambda tx, acts: acts.stop_now(tx, self.name, by=who, why=why))
+        return self._queue.change(lambda tx, acts: acts.stop_now(tx, self.name, by=who, why=why))
 
-    def remove_waiting(self, *, by: str | None = None) -> int:
-        """Take every waiting job out of the line; answers how many."""
+    def remove_waiting(self, *, expect: int | None = None, by: str | None = None) -> int:
+        """Take every waiting job out of the line; answers how many. ``undo`` brings them back.
+
+        Raises:
+            WrongState: it would not be ``expect`` jobs; says how many. Nothing has changed.
+        """
         who = by or self._queue.by
-        return self._act(lambda tx, acts: len(acts.remove_waiting(tx, self.name, by=who)))
+        removed: list[int] = self._queue.change(
+            lambda tx, acts: acts.remove_waiting(tx, self.name, expect=expect, by=who)
+        )
+        return len(removed)
 
     def _set(self, act: Callable[[Tx, Any], object]) -> Lane:
-        self._act(act)
+        self._queue.change(act)
         return self.get()
 
-    def _act(self, act: Callable[[Tx, Any], T]) -> T:
-        from lineclear.store import acts
 
-        with self._queue.store.write() as tx:
-            return act(tx, acts)
+def refuse_past(until_ms: int | None, now_ms: int) -> None:
+    if until_ms is not None and until_ms <= now_ms:
+        raise BadInput("until", "The end of the pause is in the past.")

@@ -13,7 +13,7 @@ write. A store executes moves inside one transaction and never invents one. What
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,20 +80,22 @@ def claim(job: Job, *, slot: int, lease: str, worker: str, now_ms: int, tick_ms:
     return Move("claimed", changes, {"slot": slot, "worker": worker}, by=worker)
 
 
-def hold(job: Job, *, by: str, now_ms: int) -> Move | None:
+def hold(job: Job, *, by: str, now_ms: int, why: str = "") -> Move | None:
     """Set one waiting job aside; it keeps its place. ``None`` when it is held already."""
     _expect(job, State.QUEUED, "paused")
     if job.held_ms is not None:
         return None
-    return Move("held", {"held_ms": now_ms, "held_by": by, "forced_ms": None}, by=by)
+    changes = {"held_ms": now_ms, "held_by": by, "forced_ms": None}
+    return Move("held", changes, _with(why), by=by)
 
 
-def release(job: Job, *, by: str) -> Move | None:
+def release(job: Job, *, by: str, why: str = "") -> Move | None:
     """Back in line, at the place it kept."""
     _expect(job, State.QUEUED, "resumed")
     if job.held_ms is None:
         return None
-    return Move("released", {"held_ms": None, "held_by": None}, by=by, wakes_workers=True)
+    changes = {"held_ms": None, "held_by": None}
+    return Move("released", changes, _with(why), by=by, wakes_workers=True)
 
 
 def remove(job: Job, *, by: str, now_ms: int, why: str = "") -> Move:
@@ -146,25 +148,27 @@ def wish(job: Job, want: Wish, *, by: str, now_ms: int, why: str = "") -> Move |
     return Move("asked", changes, _with(why, wish=want), by=by, wakes_workers=True)
 
 
-def force(job: Job, *, by: str, now_ms: int) -> Move | None:
+def force(job: Job, *, by: str, now_ms: int, why: str = "") -> Move | None:
     """Start one job though its lane is paused or its delay runs. Slots still hold."""
     _expect(job, State.QUEUED, "started now")
     if job.forced_ms is not None:
         return None
     changes = {"forced_ms": now_ms, "held_ms": None, "held_by": None, "run_at_ms": None}
-    return Move("forced", changes, by=by, wakes_workers=True)
+    return Move("forced", changes, _with(why), by=by, wakes_workers=True)
 
 
-def place(job: Job, *, priority: int, position: int, by: str) -> Move | None:
+def place(job: Job, *, priority: int, position: int, by: str, why: str = "") -> Move | None:
     """Another place in line."""
     _expect(job, State.QUEUED, "moved")
     if (priority, position) == (job.priority, job.position):
         return None
-    before = {"priority": job.priority, "position": job.position}
+    before = _with(why, priority=job.priority, position=job.position)
     return Move("moved", {"priority": priority, "position": position}, before, by=by)
 
 
-def retry(job: Job, *, by: str, start_over: bool, priority: int, position: int) -> Move:
+def retry(
+    job: Job, *, by: str, start_over: bool, priority: int, position: int, why: str = ""
+) -> Move:
     """An ended job back in line, with its finished steps unless it starts over."""
     if not job.ended:
         raise WrongState(
@@ -187,8 +191,42 @@ def retry(job: Job, *, by: str, start_over: bool, priority: int, position: int) 
         "held_by": None,
     }
     if start_over:
-        changes |= {"done": None, "total": None, "note": "", "revision": job.revision + 1}
-    return Move("retried", changes, {"start_over": start_over}, by=by, wakes_workers=True)
+        changes |= {"done": None, "total": None, "note": "", "kept": 0.0}
+        changes["revision"] = job.revision + 1
+    detail = _with(why, start_over=start_over)
+    return Move("retried", changes, detail, by=by, wakes_workers=True)
+
+
+def ending_of(job: Job, retried: Move) -> Columns:
+    """What a retry overwrites of how a job had ended, for ``unretry``."""
+    return {name: getattr(job, name) for name in retried.changes}
+
+
+def unretry(job: Job, was: Columns, *, since: Sequence[str], by: str) -> Move | None:
+    """Undo of ``retry``: exactly as it had ended. ``since`` are the kinds of its events after the
+    retry; ``None`` for a job that has done more than wait since.
+    """
+    if job.state is not State.QUEUED or not WAITED.issuperset(since):
+        return None
+    cause = None if was["cause"] is None else Cause(was["cause"])
+    changes = dict(was) | {"state": State(was["state"]), "cause": cause}
+    return Move("retry undone", changes, {"state": changes["state"]}, by=by)
+
+
+WAITED = frozenset({"moved", "held", "released"})
+"""Kinds of events that leave a waiting job waiting, in a place that goes with it."""
+
+
+def acts(job: Job) -> tuple[str, ...]:
+    """The acts a person can ask of this job as it is now, by the names of their buttons."""
+    if job.ended:
+        return ("retry",)
+    if job.state is State.QUEUED:
+        held = "hold" if job.held_ms is None else "release"
+        return (held, "move", "remove", *(() if job.forced_ms is not None else ("force",)))
+    asked = 3 if job.outcome is not None else WISH_RANK[job.wish]
+    wishes = (("stop", Wish.CANCEL), ("kill", Wish.KILL))
+    return tuple(name for name, want in wishes if WISH_RANK[want] > asked)
 
 
 def resubmit(job: Job, *, args: str, title: str, by: str) -> Move:
@@ -227,7 +265,8 @@ def finish(job: Job, ending: Ending, *, by: str, now_ms: int) -> Move:
         by = job.wish_by
     if job.revision > job.run_revision:
         changes |= {"state": State.QUEUED, "cause": Cause.SUPERSEDED, "error": None}
-        changes |= {"done": None, "total": None, "note": "", "interruptions": 0, "failures": 0}
+        changes |= {"done": None, "total": None, "note": "", "kept": 0.0}
+        changes |= {"interruptions": 0, "failures": 0}
         detail["again"] = job.revision
         return Move("ended", changes, detail, by=by, wakes_workers=True)
     changes |= {"state": verdict.state, "cause": verdict.cause, "error": verdict.error}

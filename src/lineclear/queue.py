@@ -1,32 +1,27 @@
-"""The queue as programs, the command line and the page hold it: tasks, submitting, and every act
-a person can ask for. Looking is ``Database``, which this extends.
+"""The queue as programs, the command line and the page hold it: tasks and submitting. Acts are
+``Control``, looking is ``Database``, which this extends.
 
 Importing this loads no store: the child imports applications, and must stay small.
 """
 
 from __future__ import annotations
 
-import getpass
-import os
-import socket
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
-from lineclear import moves
 from lineclear.clock import Clock
-from lineclear.database import Database
+from lineclear.control import Control, Many, Request, Undone
 from lineclear.errors import UnknownTask
-from lineclear.job import TEXT_LIMIT, Job, NewJob, State
+from lineclear.job import TEXT_LIMIT, Job, NewJob
 from lineclear.lanes import LaneHandle
 from lineclear.tasks import Task, check_key, check_name, make_task, refuse_while_loading, register
 
 if TYPE_CHECKING:
     from lineclear.store.base import Tx
-    from lineclear.store.places import To
 
-T = TypeVar("T")
+__all__ = ["Added", "Many", "Queue", "Request", "TaskOptions", "Undone"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +31,6 @@ class Added:
     job: Job
     new: bool
     place: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Undone:
-    """What an undo took back, the ids of the jobs it changed, and when the act was done."""
-
-    kind: str
-    jobs: tuple[int, ...]
-    at_ms: int
 
 
 class TaskOptions(TypedDict, total=False):
@@ -63,7 +49,7 @@ class TaskOptions(TypedDict, total=False):
     max_interruptions: int
 
 
-class Queue(Database):
+class Queue(Control):
     """Jobs in one database, with the tasks that do them."""
 
     def __init__(
@@ -75,15 +61,8 @@ class Queue(Database):
         create: bool = True,
     ) -> None:
         """``by`` names who asks, in the journal (default: the user and the machine)."""
-        super().__init__(database, clock=clock, create=create)
+        super().__init__(database, by=by, clock=clock, create=create)
         self.tasks: dict[str, Task] = {}
-        self._by = by
-
-    @property
-    def by(self) -> str:
-        if self._by is None:
-            self._by = _user()
-        return self._by
 
     # Tasks
 
@@ -130,7 +109,15 @@ class Queue(Database):
         """``add``, answering the job alone."""
         return self.add(task, args, **options).job
 
-    def add(
+    def add(self, task: str | Task, args: Mapping[str, Any] | None = None, **options: Any) -> Added:
+        """Write a job and answer at once; never starts work here. On disk before it answers.
+
+        A live job with the same key is answered instead of a second one (``new`` is false then).
+        The options are those of ``checked``, which says what is wrong with them.
+        """
+        return self.put(self.checked(task, args, **options))
+
+    def checked(
         self,
         task: str | Task,
         args: Mapping[str, Any] | None = None,
@@ -143,20 +130,18 @@ class Queue(Database):
         run_at_ms: int | None = None,
         held: bool = False,
         by: str | None = None,
-    ) -> Added:
-        """Write a job and answer at once; never starts work here. On disk before it answers.
-
-        A live job with the same key is answered instead of a second one (``new`` is false then).
+    ) -> NewJob:
+        """A submission, checked and not stored yet.
 
         Raises:
-            UnknownTask, UnknownLane, BadInput, TooLarge: what was wrong; nothing has changed.
+            UnknownTask, UnknownLane, BadInput, TooLarge: what is wrong; nothing has changed.
         """
         known = self._task(task)
         by = by or self.by
         text = known.check(args or {})
         if lane is not None:
             self._check_lane(lane)
-        new = NewJob(
+        return NewJob(
             task=known.name,
             lane=lane or known.lane,
             args=text,
@@ -170,17 +155,17 @@ class Queue(Database):
             by=by,
             options=known.options,
         )
-        return self.put(new)
 
     def put(self, new: NewJob) -> Added:
         """Store a checked submission."""
         refuse_while_loading()
-        from lineclear.store import acts, reads
+        from lineclear.store import reads
 
-        with self.store.write() as tx:
+        def submit(tx: Tx, acts: Any) -> tuple[Job, bool, int | None]:
             job, is_new = acts.submit(tx, new)
-            place = reads.place(tx, job)
-        return Added(job, is_new, place)
+            return job, is_new, reads.place(tx, job)
+
+        return Added(*self.change(submit))
 
     def _task(self, task: str | Task) -> Task:
         if isinstance(task, Task):
@@ -207,120 +192,3 @@ class Queue(Database):
         """
         self._check_lane(name)
         return LaneHandle(self, name)
-
-    # Acts on one job
-
-    def hold(self, job_id: int, **asked: Any) -> Job:
-        """Set one waiting job aside; it keeps its place."""
-        return self._act(
-            job_id, lambda job, who, now, _: moves.hold(job, by=who, now_ms=now), **asked
-        )
-
-    def release(self, job_id: int, **asked: Any) -> Job:
-        return self._act(job_id, lambda job, who, _now, _why: moves.release(job, by=who), **asked)
-
-    def cancel(self, job_id: int, **asked: Any) -> Job:
-        """Waiting: it ends at once. Running: asked, and done at the job's next safe point."""
-        return self._act(
-            job_id,
-            lambda job, who, now, why: moves.cancel(job, by=who, now_ms=now, why=why),
-            **asked,
-        )
-
-    def kill(self, job_id: int, **asked: Any) -> Job:
-        """End its processes now; it ends as cancelled."""
-        return self._act(
-            job_id, lambda job, who, now, why: moves.kill(job, by=who, now_ms=now, why=why), **asked
-        )
-
-    def force(self, job_id: int, **asked: Any) -> Job:
-        """Start one waiting job past its lane's pause and delay, never past its slots."""
-        return self._act(
-            job_id, lambda job, who, now, _: moves.force(job, by=who, now_ms=now), **asked
-        )
-
-    def prioritize(self, job_id: int, priority: int, **asked: Any) -> Job:
-        """Higher goes first."""
-
-        def decide(job: Job, who: str, _now: int, _why: str) -> moves.Move | None:
-            return moves.place(job, priority=priority, position=job.position, by=who)
-
-        return self._act(job_id, decide, **asked)
-
-    def _act(
-        self,
-        job_id: int,
-        decide: Callable[[Job, str, int, str], moves.Move | None],
-        *,
-        if_version: int | None = None,
-        if_state: State | None = None,
-        by: str | None = None,
-        why: str = "",
-    ) -> Job:
-        job: Job = self._write(
-            lambda tx, acts: acts.act(
-                tx,
-                job_id,
-                lambda job: decide(job, by or self.by, tx.now_ms, why),
-                if_version=if_version,
-                if_state=if_state,
-            )
-        )
-        return job
-
-    def _write(self, act: Callable[[Tx, Any], T]) -> T:
-        from lineclear.store import acts
-
-        with self.store.write() as tx:
-            return act(tx, acts)
-
-    def move(self, job_id: int, to: To, *, by: str | None = None) -> Job:
-        """``top``, ``bottom``, ``up``, ``down``, a place from 1, ``("before", id)`` or ``("after",
-        id)``.
-        """
-        job: Job = self._write(lambda tx, acts: acts.move_to(tx, job_id, to, by=by or self.by))
-        return job
-
-    def retry(
-        self, job_id: int, *, start_over: bool = False, first: bool = False, by: str | None = None
-    ) -> Job:
-        """An ended job back in line with its finished steps; ``start_over`` drops them."""
-        who = by or self.by
-        job: Job = self._write(
-            lambda tx, acts: acts.retry(tx, job_id, by=who, start_over=start_over, first=first)
-        )
-        return job
-
-    def remove(self, *job_ids: int, by: str | None = None, why: str = "") -> list[Job]:
-        """Take waiting jobs out of the line, all of them or none. ``undo`` brings them back."""
-        return self._write(lambda tx, acts: acts.remove(tx, job_ids, by=by or self.by, why=why))
-
-    def clear(
-        self,
-        *,
-        states: Iterable[State] = (State.DONE,),
-        lane: str | None = None,
-        before_ms: int | None = None,
-        by: str | None = None,
-    ) -> int:
-        """Hide ended jobs from the lists; answers how many. Rows and logs stay."""
-        who = by or self.by
-        hidden = self._write(
-            lambda tx, acts: acts.clear(tx, states=states, lane=lane, before_ms=before_ms, by=who)
-        )
-        return len(hidden)
-
-    def undo(self, *, by: str | None = None) -> Undone | None:
-        """Take back the last remove, clear or move of the last seven days; ``None`` where there is
-        none.
-        """
-        done = self._write(lambda tx, acts: acts.undo(tx, by=by or self.by))
-        return None if done is None else Undone(done[0], tuple(done[1]), done[2])
-
-
-def _user() -> str:
-    try:
-        name = getpass.getuser()
-    except (OSError, KeyError):
-        name = str(os.getuid())
-    return f"{name}@{socket.gethostname()}"

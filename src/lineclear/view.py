@@ -1,68 +1,62 @@
-"""What a look at the queue shows, gathered once: for the table, the live view and ``--json``.
+"""What a look at the queue shows, gathered once: for tables, ``--json`` and the API.
 
-Called by the verbs that show something. It reads; it never changes anything.
+Called by the verbs that show something and by the page's server. It reads; it never changes
+anything. A picture is one read transaction, and costs what it shows, not what waits or has ended.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from lineclear import estimate, words
-from lineclear.estimate import Forecast, Left, Span, Usual
-from lineclear.figures import clock, iso
+from lineclear.database import Snapshot
+from lineclear.estimate import Ahead, Left, Span, Usual
+from lineclear.figures import iso
 from lineclear.job import Job, Lane, State
 from lineclear.looks import Look, Reason, look, why_waiting
 from lineclear.queue import Queue
+from lineclear.shown import (
+    Picture,
+    Row,
+    fields,
+    finite,
+    lane_fields,
+    lanes_document,
+    parsed,
+    shortened,
+    state_fields,
+)
+
+__all__ = [
+    "Gatherer",
+    "Picture",
+    "Row",
+    "document",
+    "fields",
+    "finite",
+    "lane_fields",
+    "lanes_document",
+    "parsed",
+    "picture",
+    "shortened",
+    "state_fields",
+]
 
 LOOKED_AHEAD = 200
 """Waiting jobs of a lane whose durations are added up; more are counted as unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One job as it is shown."""
-
-    job: Job
-    seen: Look
-    word: str
-    detail: str
-    progress: str = ""
-    left: Left = None
-    usual: Usual | None = None
-    place: int | None = None
-    reasons: tuple[Reason, ...] = ()
-    starts: Span | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """The queue as it was at ``now_ms``."""
-
-    now_ms: int
-    headline: str
-    lanes: list[Lane]
-    running: list[Row]
-    waiting: list[Row]
-    ended: list[Row]
-    forecast: Forecast
-
-    @property
-    def rows(self) -> list[Row]:
-        return [*self.running, *self.waiting, *self.ended]
-
-
 class Gatherer:
-    """Reads rows, each task's usual duration once."""
+    """Reads rows, each task's usual duration once. ``me`` is who reads them: "you"."""
 
-    def __init__(self, queue: Queue) -> None:
+    def __init__(self, queue: Queue, *, me: str | None = None) -> None:
         self.queue = queue
-        self.me = queue.by
+        self.me = queue.by if me is None else me
         self.now_ms = queue.now_ms()
-        self._usual: Callable[[str], Usual | None] = cache(
+        self.usual: Callable[[str], Usual | None] = cache(
             lambda task: estimate.usual(queue.usual(task))
         )
 
@@ -71,21 +65,23 @@ class Gatherer:
         if job.state is State.RUNNING:
             return self.running(job)
         if job.ended:
-            seen = look(job, now_ms=self.now_ms)
-            kept = finished(self.queue, job) if seen is Look.STOPPED else 0.0
-            told = words.detail(job, seen, (), self.now_ms, me=self.me, kept=kept)
-            return Row(job, seen, words.state_word(seen, job), told, words.amount(job))
-        lanes = [lane] if lane else [each for each in self.queue.lanes() if each.name == job.lane]
+            return self.ended(job)
+        at = lane or self.queue.lane_now(job.lane)
         running = [self.running(other) for other in self.queue.running(job.lane)]
-        return self.waiting(job, lanes[0], running, ahead=None)
+        return self.waiting(job, at, running, place=self.queue.place(job.id))
 
-    def running(self, job: Job) -> Row:
+    def ended(self, job: Job) -> Row:
         seen = look(job, now_ms=self.now_ms)
-        usual = self._usual(job.task)
+        told = words.detail(job, seen, (), self.now_ms, me=self.me)
+        return Row(job, seen, words.state_word(seen, job), told, words.amount(job))
+
+    def running(self, job: Job, *, pace: Sequence[tuple[int, float]] | None = None) -> Row:
+        seen = look(job, now_ms=self.now_ms)
+        usual = self.usual(job.task)
         left: Left = None
         if seen is Look.RUNNING and job.total:
             left = estimate.time_left(
-                self.queue.pace(job.id),
+                self.queue.pace(job.id) if pace is None else pace,
                 done=job.done,
                 total=job.total,
                 started_ms=job.started_ms,
@@ -94,22 +90,37 @@ class Gatherer:
             )
         told = words.detail(job, seen, (), self.now_ms)
         more = words.progress(job, seen, left=left, usual=usual, now_ms=self.now_ms)
-        return Row(job, seen, words.state_word(seen, job), told, more, left, usual)
+        stakes = words.at_stake(job, kept=job.kept, now_ms=self.now_ms)
+        word = words.state_word(seen, job)
+        return Row(job, seen, word, told, more, left, usual, stakes=stakes)
+
+    def running_of(self, seen: Snapshot, lane: str | None) -> list[Row]:
+        """All that runs, in few statements."""
+        self.usual = cache(lambda task: estimate.usual(seen.usual(task)))
+        jobs = seen.running(lane)
+        paces = seen.paces([job.id for job in jobs if job.total])
+        return [self.running(job, pace=paces.get(job.id, ())) for job in jobs]
 
     def waiting(
-        self, job: Job, lane: Lane, running: Sequence[Row], *, ahead: Forecast | None
+        self,
+        job: Job,
+        lane: Lane,
+        running: Sequence[Row],
+        *,
+        place: int | None,
+        ahead: Ahead | None = None,
     ) -> Row:
-        place = self.queue.place(job.id)
+        """``ahead`` is what its lane has before it, where that is known."""
         ids = tuple(row.job.id for row in running)
         reasons = why_waiting(job, lane, running=ids, place=place, now_ms=self.now_ms)
         if place is not None and not any(each.place for each in reasons):
             reasons = (*reasons, Reason("behind", place=place))
         seen = look(job, now_ms=self.now_ms)
         known = ahead is not None and not ahead.unknown and len(running) >= lane.concurrency
-        starts = ahead.span if known and ahead is not None else None
+        starts = ahead.left().span if known and ahead is not None else None
         names = {row.job.id: row.job.name for row in running}
         told = words.detail(job, seen, reasons, self.now_ms, me=self.me, names=names, starts=starts)
-        usual = self._usual(job.task)
+        usual = self.usual(job.task)
         word = words.state_word(seen, job)
         return Row(job, seen, word, told, words.amount(job), None, usual, place, reasons, starts)
 
@@ -126,148 +137,96 @@ class Gatherer:
         return Span(max(0, span.low_ms - ran_ms), span.high_ms - ran_ms)
 
 
-def finished(queue: Queue, job: Job) -> float:
-    """The weight of a job's finished steps: what is surely there when it is taken up again."""
-    return sum(step.weight for step in queue.steps(job.id))
-
-
-def picture(queue: Queue, *, waiting: int = 20, ended: int = 5, lane: str | None = None) -> Picture:
-    """The whole queue, or one lane of it."""
-    get = Gatherer(queue)
+def picture(
+    queue: Queue,
+    *,
+    waiting: int = 20,
+    ended: int = 5,
+    lane: str | None = None,
+    me: str | None = None,
+) -> Picture:
+    """The whole queue, or one lane of it; ``waiting`` rows of each lane, the last ``ended``."""
     if lane is not None:
         queue.lane(lane)
-    lanes = [each for each in queue.lanes() if lane in (None, each.name)]
-    running = [get.running(job) for job in queue.running(lane)]
-    shown: list[Row] = []
-    forecasts = []
-    for each in lanes:
-        here = [row for row in running if row.job.lane == each.name]
-        spans = [get.remaining(row) for row in here]
-        line = queue.waiting(each.name, limit=max(waiting, LOOKED_AHEAD)) if each.waiting else []
-        for at, job in enumerate(line):
-            ahead = estimate.line_left(spans, slots=each.concurrency, delay_ms=each.delay_ms)
-            row = get.waiting(job, each, here, ahead=ahead) if at < waiting else None
-            if row is not None:
+    get = Gatherer(queue, me=me)
+    with queue.snapshot() as seen:
+        lanes = [each for each in seen.lanes() if lane in (None, each.name)]
+        running = get.running_of(seen, lane)
+        shown: list[Row] = []
+        sentences = {}
+        forecasts = []
+        for each in lanes:
+            here = [row for row in running if row.job.lane == each.name]
+            ahead = Ahead(slots=each.concurrency, delay_ms=each.delay_ms)
+            for row in here:
+                ahead.add(get.remaining(row))
+            jobs = seen.line(each.name, waiting) if each.waiting else []
+            for job, place in jobs:
+                row = get.waiting(job, each, here, place=place, ahead=ahead)
                 shown.append(row)
-            usual = estimate.usual(queue.usual(job.task)) if row is None else row.usual
-            spans.append(usual.span if usual else None)
-        spans += [None] * (each.waiting - len(line))
-        forecasts.append(estimate.line_left(spans, slots=each.concurrency, delay_ms=each.delay_ms))
+                ahead.add(row.usual.span if row.usual else None)
+            inside = sum(job.held_ms is None and job.run_at_ms is None for job, _ in jobs)
+            tasks = seen.tasks_after(each.name, inside, LOOKED_AHEAD) if each.waiting else []
+            for task in tasks:
+                usual = get.usual(task)
+                ahead.add(usual.span if usual else None)
+            ahead.unknown += max(0, each.waiting - len(jobs) - len(tasks))
+            forecasts.append(ahead.left())
+            looks = [row.seen for row in here]
+            sentences[each.name] = words.headline(
+                [each], looks, now_ms=get.now_ms, forecast=forecasts[-1], me=get.me
+            )
+        last = [get.ended(job) for job in seen.recent(lane, ended)] if ended else []
     forecast = estimate.together(forecasts)
     text = words.headline(
         lanes, [row.seen for row in running], now_ms=get.now_ms, forecast=forecast, me=get.me
     )
-    last = [get.row(job) for job in queue.recent(lane, limit=ended)] if ended else []
-    return Picture(get.now_ms, text, lanes, running, shown, last, forecast)
+    warnings = tuple(queue.warnings())
+    return Picture(get.now_ms, text, lanes, running, shown, last, forecast, sentences, warnings)
+
+
+def state(
+    queue: Queue,
+    *,
+    waiting: int = 50,
+    ended: int = 10,
+    lane: str | None = None,
+    me: str | None = None,
+) -> dict[str, Any]:
+    """The whole queue, or one lane, as the page knows it."""
+    return state_fields(picture(queue, waiting=waiting, ended=ended, lane=lane, me=me))
+
+
+def running(queue: Queue, *, lane: str | None = None, me: str | None = None) -> list[Row]:
+    """What runs, alone: for a look that only follows progress."""
+    get = Gatherer(queue, me=me)
+    with queue.snapshot() as seen:
+        return get.running_of(seen, lane)
+
+
+def whole(queue: Queue, job_id: int, *, me: str | None = None) -> dict[str, Any]:
+    """Everything of one job: its row with arguments and result whole, and what only its own page
+    shows.
+    """
+    get = Gatherer(queue, me=me)
+    job = queue.get(job_id)
+    row = get.row(job)
+    names = {each.id: each.name for each in queue.running(job.lane)} if row.reasons else {}
+    usual = get.usual(job.task)
+    return fields(row) | {
+        "reasons": [
+            words.reason(why, now_ms=get.now_ms, me=get.me, names=names) for why in row.reasons
+        ],
+        "kept": job.kept,
+        "usual": words.usually(usual) if usual else None,
+        "tries": job.attempt,
+        "log": job.attempt > 0,
+        "steps_done": queue.steps_done(job_id),
+        "files": [],
+    }
 
 
 def document(at: Queue, rows: Sequence[Row], **more: Any) -> str:
     """The one document of ``--json``: ISO 8601 times, durations in seconds, unknown is null."""
     body = {"version": 1, "now": iso(at.now_ms()), **more, "jobs": [fields(row) for row in rows]}
     return json.dumps(body, allow_nan=False, default=str)
-
-
-def lanes_document(seen: Picture) -> dict[str, Any]:
-    """The queue's part of the document."""
-    span = seen.forecast.span
-    return {
-        "sentence": seen.headline,
-        "left_s": _range(span),
-        "unknown": seen.forecast.unknown,
-        "lanes": [
-            {
-                "name": lane.name,
-                "slots": lane.concurrency,
-                "delay_s": lane.delay_ms / 1000,
-                "running": lane.running,
-                "waiting": lane.waiting,
-                "workers": lane.workers,
-                "last_served": iso(lane.last_served_ms),
-                "pauses": [
-                    {
-                        "by": pause.by,
-                        "why": pause.why,
-                        "since": iso(pause.since_ms),
-                        "until": iso(pause.until_ms),
-                    }
-                    for pause in lane.pauses
-                ],
-            }
-            for lane in seen.lanes
-        ],
-    }
-
-
-def fields(row: Row) -> dict[str, Any]:
-    """One job's public row: ``--json``, ``--jsonl`` and the names ``--format`` knows."""
-    job = row.job
-    part = words.share(job)
-    now_ms = max(job.submitted_ms, job.ended_ms or 0, job.started_ms or 0)
-    return {
-        "id": job.id,
-        "title": job.name,
-        "task": job.task,
-        "lane": job.lane,
-        "key": job.key,
-        "state": str(job.state),
-        "look": str(row.seen),
-        "word": row.word,
-        "detail": row.detail,
-        "place": row.place,
-        "priority": job.priority,
-        "try": job.attempt,
-        "args": parsed(job.args),
-        "done": _finite(job.done),
-        "total": _finite(job.total),
-        "unit": job.unit,
-        "percent": None if part is None else int(words.percent(job).split()[-2]),
-        "progress": row.progress,
-        "note": job.note,
-        "left_s": _range(row.left if isinstance(row.left, Span) else None),
-        "starts_in_s": _range(row.starts),
-        "cause": job.cause,
-        "error": job.error,
-        "result": parsed(job.result),
-        "worked_s": job.worked_ms / 1000,
-        "beat_age_s": None if job.beat_age_ms is None else job.beat_age_ms / 1000,
-        "moved_age_s": None if job.moved_age_ms is None else job.moved_age_ms / 1000,
-        "wish": job.wish,
-        "added": _when(job.submitted_ms, now_ms),
-        "added_by": job.submitted_by,
-        "not_before": _when(job.run_at_ms, now_ms),
-        "paused": _when(job.held_ms, now_ms),
-        "started": _when(job.started_ms, now_ms),
-        "ended": _when(job.ended_ms, now_ms),
-        "ended_by": job.ended_by,
-        "version": job.version,
-    }
-
-
-def _when(at_ms: int | None, now_ms: int) -> dict[str, str | None] | None:
-    if at_ms is None:
-        return None
-    return {"at": iso(at_ms), "words": clock(at_ms, now_ms=now_ms)}
-
-
-def _range(span: Span | None) -> list[float | None] | None:
-    if span is None:
-        return None
-    return [span.low_ms / 1000, None if span.high_ms is None else span.high_ms / 1000]
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and abs(value) < float("inf") else None
-
-
-def _refuse(name: str) -> None:
-    raise ValueError(name)
-
-
-def parsed(text: str | None) -> Any:
-    """JSON as it is; one row that cannot be read never takes the others with it: its raw text."""
-    try:
-        value = None if text is None else json.loads(text, parse_constant=_refuse)
-        json.dumps(value, allow_nan=False)  # 1e999 reads as infinity, which is no JSON either
-    except (ValueError, RecursionError):
-        return {"cannot be shown": text}
-    return value

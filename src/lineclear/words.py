@@ -19,6 +19,7 @@ from lineclear.figures import (
     clock,
     count,
     duration,
+    name_mark,
     number,
     ordinal,
     printable,
@@ -26,48 +27,18 @@ from lineclear.figures import (
 )
 from lineclear.job import Event, Job, Lane, State, Wish
 from lineclear.looks import Look, Reason
+from lineclear.terms import ASKED, HAPPENED, WORDS
 
 EMPTY: Final = "Nothing is running and nothing waits."
-
-WORDS: Final[Mapping[Look, tuple[str, str, str]]] = {
-    Look.WAITING: ("Waiting", "·", "muted"),
-    Look.SCHEDULED: ("Waiting", "·", "muted"),
-    Look.RETRY_WAIT: ("Waiting to retry", "↻", "muted"),
-    Look.HELD: ("Paused", "‖", "muted"),
-    Look.RUNNING: ("Running", "▶", "accent"),
-    Look.QUIET: ("Quiet", "▷", "warn"),
-    Look.SILENT: ("Not responding", "!", "bad"),
-    Look.WORKER_GONE: ("Worker gone", "!", "bad"),
-    Look.STOPPING: ("Stopping", "◼", "warn"),
-    Look.STOPPING_NO_ANSWER: ("Stopping, no answer", "◼", "bad"),
-    Look.STOPPING_NOW: ("Stopping now", "◼", "bad"),
-    Look.DONE: ("Done", "✓", "ok"),
-    Look.FAILED: ("Failed", "✗", "bad"),
-    Look.STOPPED: ("Stopped", "◻", "muted"),
-    Look.KILLED: ("Killed", "✗", "bad"),
-    Look.LOST: ("Lost", "?", "bad"),
-    Look.REMOVED: ("Removed", "–", "muted"),
-}
-"""The word, its glyph and its tone. Glyph and tone only repeat what the word says."""
-
-ACTED: Final[Mapping[str, str]] = {
-    "pause": "Paused",
-    "resume": "Resumed",
-    "move": "Moved",
-    "remove": "Removed",
-    "stop": "Stopping",
-    "kill": "Stopping now",
-    "retry": "Added again",
-    "start": "Starting now",
-}
-"""What a command answers, before the name of the job."""
 
 TROUBLE: Final = (Look.SILENT, Look.WORKER_GONE, Look.STOPPING_NO_ANSWER)
 
 
 def who(by: str | None, me: str = "") -> str:
     """``you`` for the reader, else the name."""
-    return "somebody" if not by else "you" if by == me else printable(by)
+    if not by:
+        return "somebody"
+    return name_mark(by) or ("you" if by == me else printable(by))
 
 
 def plain(text: str | None) -> str:
@@ -213,7 +184,7 @@ def _short(why: Reason, now_ms: int, *, me: str, names: Mapping[int, str]) -> st
         case "delay":
             return f"delay, {_remaining(why, now_ms)} left"
         case "slots" if len(why.jobs) == 1:
-            return f"after {names.get(why.jobs[0], f'job {why.jobs[0]}')}"
+            return f"after {printable(names.get(why.jobs[0], f'job {why.jobs[0]}'))}"
         case _:
             return "all slots are taken"
 
@@ -265,7 +236,7 @@ def reason(
         "next": "It is next: a worker is about to take it.",
     }
     if why.kind == "slots":
-        held = [(names or {}).get(job, f"Job {job}") for job in why.jobs]
+        held = [printable((names or {}).get(job, f"Job {job}")) for job in why.jobs]
         few = " and ".join(held) if len(held) <= 3 else count(len(held), "running job")
         return f"{few} {'takes its slot' if len(held) == 1 else 'take every slot'}."
     return told[why.kind]
@@ -301,6 +272,17 @@ def headline(
         parts += [_through(forecast, now_ms)] if forecast.span is not None else []
     text = ", ".join(parts)
     return f"{' '.join(told)} {text}." if told else text
+
+
+def headline_tone(lanes: Sequence[Lane], running: Sequence[Look]) -> str:
+    """The tone of that sentence: ``bad``, ``warn``, ``muted``, or none."""
+    if any(each in TROUBLE for each in running):
+        return "bad"
+    if any(lane.waiting and not lane.workers for lane in lanes):
+        return "bad"
+    if any(lane.pauses for lane in lanes):
+        return "warn"
+    return "" if running or any(lane.waiting for lane in lanes) else "muted"
 
 
 def _through(forecast: Forecast, now_ms: int) -> str:
@@ -347,27 +329,6 @@ def _all_or(names: Sequence[str], lanes: int) -> str:
     return f"Lane{'s' if many else ''} {' and '.join(names)} {'are' if many else 'is'} paused"
 
 
-HAPPENED: Final[Mapping[str, str]] = {
-    "added": "added by {by}",
-    "claimed": "started, try {attempt}",
-    "held": "paused by {by}",
-    "released": "resumed by {by}",
-    "removed": "removed by {by}",
-    "restored": "put back by {by}",
-    "forced": "started now by {by}",
-    "moved": "moved by {by}",
-    "retried": "added again by {by}",
-    "asked again": "added again by {by} while it was being stopped",
-    "hidden": "cleared from the lists by {by}",
-    "shown again": "back in the lists by {by}",
-    "back in line": "back in line",
-    "to retry": "failed, waits to retry",
-}
-"""What an event says; ``asked`` and ``ended`` depend on more."""
-
-ASKED: Final[Mapping[str, str]] = {"cancel": "stop", "kill": "stop now", "requeue": "stop now"}
-
-
 def happened(event: Event, *, now_ms: int, me: str = "") -> str:
     """One line of a job's journal, without its time."""
     by, detail = who(event.by, me), event.detail
@@ -382,7 +343,9 @@ def happened(event: Event, *, now_ms: int, me: str = "") -> str:
         case "step":
             told = f"finished {plain(str(detail.get('name')))}"
         case kind:
-            told = HAPPENED.get(kind, printable(kind)).format(by=by, attempt=event.attempt)
+            told = printable(kind)
+            if kind in HAPPENED:
+                told = HAPPENED[kind].format(by=by, attempt=event.attempt)
     if isinstance(again_ms := detail.get("again_ms"), int):
         told += f" at {clock(again_ms, now_ms=now_ms)}"
     because = plain(str(detail.get("why") or detail.get("error") or ""))

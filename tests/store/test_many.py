@@ -10,15 +10,15 @@ import pytest
 from tests.store.ground import LANE, add, new
 
 from lineclear.job import State
-from lineclear.store import acts, reads
+from lineclear.store import acts, reads, undo
 from lineclear.store.base import Tx
 from lineclear.store.sqlite import SqliteStore, SqliteTx
 
 ACTS: list[Callable[[Tx], object]] = [
     lambda tx: acts.remove_waiting(tx, LANE, by="ann"),
     lambda tx: acts.clear(tx, states=[State.CANCELLED], lane=None, before_ms=None, by="ann"),
-    lambda tx: acts.undo(tx, by="ann"),
-    lambda tx: acts.undo(tx, by="ann"),
+    lambda tx: undo.undo(tx, by="ann"),
+    lambda tx: undo.undo(tx, by="ann"),
 ]
 
 
@@ -74,4 +74,4 @@ def test_undo_of_many_leaves_alone_whose_key_is_taken(store: SqliteStore) -> Non
         acts.remove_waiting(tx, LANE, by="ann")
     add(store, key="one")
     with store.write() as tx:
-        assert acts.undo(tx, by="ann") == ("cleared waiting", [two.id], tx.now_ms)
+        assert undo.undo(tx, by="ann") == ("cleared waiting", [two.id], tx.now_ms)

@@ -143,7 +143,7 @@ def test_statements_are_loaded_by_name_with_the_fragments_of_the_engine(
     text = "-- about\n-- name: one\nSELECT 1 {lock}\n\n-- name: two\n-- why\nSELECT\n  {brief}\n"
     loaded = load(tmp_path, monkeypatch, text)
     assert loaded["one"] == "SELECT 1 FOR UPDATE"
-    assert "substr(args, 1, 2000) AS args" in loaded["two"] and "why" not in loaded["two"]
+    assert "args_brief AS args" in loaded["two"] and "why" not in loaded["two"]
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from lineclear.errors import (
 from lineclear.job import Cause, Job, State
 from lineclear.looks import Look, look
 from lineclear.queue import Queue
-from lineclear.store import acts, runs
+from lineclear.store import runs, undo
 
 
 @pytest.fixture
@@ -179,7 +179,7 @@ def test_undo_leaves_alone_what_cannot_be_taken_back(queue: Queue, clock: HandCl
     assert undone is not None and undone.jobs == ()
     assert queue.get(old.id).state is State.CANCELLED
     queue.remove(queue.submit("render", {"book": 2}).id)
-    clock.advance(acts.UNDO_MS + 1)
+    clock.advance(undo.UNDO_MS + 1)
     assert queue.undo() is None
 
 

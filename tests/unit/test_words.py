@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lineclear import figures, words
+from lineclear import figures, terms, words
 from lineclear.estimate import MINUTE_MS, TOO_EARLY, Forecast, Span, Usual
 from lineclear.job import Cause, Job, Lane, Options, Pause, State, Wish
 from lineclear.looks import Look, Reason, look
@@ -400,4 +400,4 @@ def test_what_stopping_keeps_or_loses() -> None:
 
 
 def test_every_look_has_a_word() -> None:
-    assert set(words.WORDS) == set(Look)
+    assert set(terms.WORDS) == set(Look)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lineclear import words
+from lineclear import replies, terms, words
 from lineclear.cli.ground import (
     NOT_DONE,
     USAGE,
@@ -42,7 +42,7 @@ def said(verb: str, before: Job, after: Job, *, quiet: bool, more: str = "") -> 
         say(str(after.id))
         return
     same = ", as it was already" if before.version == after.version else ""
-    did = "Stopped" if verb in ("stop", "kill") and after.ended else words.ACTED[verb]
+    did = "Stopped" if verb in ("stop", "kill") and after.ended else terms.ACTED[verb]
     say(f"{did} {after.id} {printable(after.name)}{', ' + more if more else ''}{same}.")
 
 
@@ -131,19 +131,17 @@ def remove(
 
 
 def undo(ctx: typer.Context, *, quiet: Quiet = False) -> None:
-    """Take back the last remove, clear or move of the last seven days."""
+    """Take back the last remove, clear, move or retry of the last seven days."""
     queue = ground(ctx).queue
     done = queue.undo()
     if done is None:
-        note("There is nothing to undo.")
+        note(replies.NOTHING_TO_UNDO)
         return
     if quiet:
         for job_id in done.jobs:
             say(str(job_id))
         return
-    ago = duration(queue.now_ms() - done.at_ms)
-    what = {"moved": "the move", "hidden": "the clearing"}.get(done.kind, "the removal")
-    say(f"Undone: {what} of {count(len(done.jobs), 'job')}, {ago} ago.")
+    say(replies.undone(done.kind, len(done.jobs), duration(queue.now_ms() - done.at_ms)))
 
 
 def retry(

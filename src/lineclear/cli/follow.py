@@ -112,7 +112,7 @@ def ending(queue: Queue, job: Job) -> str:
     """``Done: 41 The Hobbit (03:12, took 48 min).``"""
     now_ms = queue.now_ms()
     seen = look(job, now_ms=now_ms)
-    told = words.detail(job, seen, (), now_ms, me=queue.by, kept=view.finished(queue, job))
+    told = words.detail(job, seen, (), now_ms, me=queue.by, kept=job.kept)
     return f"{words.state_word(seen, job)}: {job.id} {job.name} ({told})."
 
 

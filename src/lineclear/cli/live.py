@@ -17,7 +17,7 @@ from rich.console import Console, Group
 from rich.live import Live as Screen
 from rich.text import Text
 
-from lineclear import view, words
+from lineclear import terms, view, words
 from lineclear.cli import table
 from lineclear.cli.armed import LATEST_S, Armed, press, still
 from lineclear.cli.watch import LOOK_AGAIN_S, SHORTEST_S
@@ -139,14 +139,14 @@ class Live:
                 below.append("█" * full, STYLES["accent"]).append("░" * (size - full), "dim")
                 below.append(" ")
             below.append(" · ".join(filter(None, (row.progress, printable(row.job.note)))))
-        lines = [Text.assemble(mark, head, (word, STYLES[words.WORDS[row.seen][2]]), tail)]
+        lines = [Text.assemble(mark, head, (word, STYLES[terms.WORDS[row.seen][2]]), tail)]
         lines += [below] if below.plain.strip() else []
         for line in lines:
             line.no_wrap, line.overflow = True, "ellipsis"
         return lines
 
     def _stakes(self, row: view.Row) -> str:
-        kept = view.finished(self.queue, row.job)
+        kept = row.job.kept
         stakes = words.at_stake(row.job, kept=kept, now_ms=self.queue.now_ms()) if kept else ""
         return f"Press again to stop. {stakes}".rstrip()
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lineclear import view, words
+from lineclear import terms, view, words
 from lineclear.cli import table
 from lineclear.cli.ground import (
     FAILED,
@@ -68,7 +68,7 @@ def status(
         show_rows(at.queue, rows, color=at.color, quiet=quiet, form=form)
     else:
         print_picture(seen, color=at.color)
-    bad = [row for row in [*seen.running, *seen.ended] if words.WORDS[row.seen][2] == "bad"]
+    bad = [row for row in [*seen.running, *seen.ended] if terms.WORDS[row.seen][2] == "bad"]
     if check and bad:
         raise Ended(FAILED)
 
@@ -157,7 +157,7 @@ def show(ctx: typer.Context, job: OneId, *, as_json: Json = False) -> None:
         steps = [{"name": step.name, "weight": step.weight} for step in at.queue.steps(found.id)]
         say(view.document(at.queue, [row], steps=steps))
         return
-    tone = words.WORDS[row.seen][2]
+    tone = terms.WORDS[row.seen][2]
     say(f"{printable(found.name)} ({found.id})")
     say(f"{table.coloured(row.word, tone, color=at.color)} · {row.detail}")
     for line in _about(at.queue, row, get):

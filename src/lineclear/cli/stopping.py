@@ -33,7 +33,6 @@ from lineclear.cli.ground import (
 from lineclear.job import Cause, Job, State
 from lineclear.looks import look
 from lineclear.queue import Queue
-from lineclear.view import finished
 from lineclear.when import duration_ms
 
 
@@ -106,7 +105,7 @@ def _refuse_ended(queue: Queue, jobs: list[Job]) -> None:
     for job in jobs:
         if job.ended:
             seen = look(job, now_ms=queue.now_ms())
-            kept = finished(queue, job)
+            kept = job.kept
             told = words.detail(job, seen, (), queue.now_ms(), me=queue.by, kept=kept)
             asked_for = job.cause in (Cause.ASKED, Cause.KILLED, Cause.REMOVED)
             code = code if asked_for else NOT_DONE
@@ -121,7 +120,7 @@ def _refuse_ended(queue: Queue, jobs: list[Job]) -> None:
 def _stakes(queue: Queue, jobs: list[Job], *, now: bool) -> str:
     if len(jobs) > 1 or jobs[0].state is not State.RUNNING:
         return ""
-    kept = finished(queue, jobs[0])
+    kept = jobs[0].kept
     told = words.at_stake(jobs[0], kept=kept, now_ms=queue.now_ms())
     return told if now or kept else ""
 

@@ -9,8 +9,8 @@ import unicodedata
 from collections.abc import Sequence
 
 from lineclear.figures import printable
+from lineclear.terms import WORDS
 from lineclear.view import Picture, Row
-from lineclear.words import WORDS
 
 COLOURS = {"muted": "2", "accent": "36", "ok": "32", "warn": "33", "bad": "31"}
 NARROW = 60

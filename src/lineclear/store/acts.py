@@ -10,20 +10,25 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
+from typing import TypeVar
 
 from lineclear import moves
 from lineclear.endings import cut
-from lineclear.errors import BadInput, UnknownLane, WrongState
+from lineclear.errors import BadInput, Refused, UnknownLane, WrongState
+from lineclear.figures import count
 from lineclear.job import Job, NewJob, State, Wish
 from lineclear.moves import Move
-from lineclear.store.base import Row, Tx, apply, apply_all, job_of, note_event, one
+from lineclear.store.base import Tx, apply, apply_all, job_of, note_event, one
 from lineclear.store.places import To, bottom, target, top
 from lineclear.store.rows import read_job
 from lineclear.store.runs import cancel_children
-
-UNDO_MS = 7 * 24 * 3600 * 1000
+from lineclear.store.undo import remember
 
 EVERYTHING = 2**62
+
+MOST_AT_ONCE = 1_000
+
+T = TypeVar("T")
 
 
 def submit(tx: Tx, new: NewJob) -> tuple[Job, bool]:
@@ -94,13 +99,7 @@ def act(
         NoSuchJob: there is none.
         WrongState: the act does not fit, or the job is not what the asker saw any more.
     """
-    job = job_of(tx, job_id)
-    if (if_version is not None and job.version != if_version) or (
-        if_state and job.state is not if_state
-    ):
-        raise WrongState(
-            job.state, f"Job {job_id} has changed: it is {job.state} now. Nothing was done."
-        )
+    job = _expected(tx, job_id, if_version, if_state)
     move = decide(job)
     if move is None:
         return job
@@ -110,25 +109,81 @@ def act(
     return after
 
 
-def move_to(tx: Tx, job_id: int, to: To, *, by: str) -> Job:
-    """Another place in its lane's line."""
+def _expected(tx: Tx, job_id: int, if_version: int | None, if_state: State | None) -> Job:
     job = job_of(tx, job_id)
+    if (if_version is not None and job.version != if_version) or (
+        if_state and job.state is not if_state
+    ):
+        raise WrongState(
+            job.state, f"Job {job_id} has changed: it is {job.state} now. Nothing was done."
+        )
+    return job
+
+
+def move_to(
+    tx: Tx,
+    job_id: int,
+    to: To,
+    *,
+    by: str,
+    if_version: int | None = None,
+    if_state: State | None = None,
+    why: str = "",
+) -> Job:
+    """Another place in its lane's line."""
+    job = _expected(tx, job_id, if_version, if_state)
     if job.state is not State.QUEUED:
         raise WrongState(job.state, f"Job {job.id} is {job.state}, so it cannot be moved.")
     wanted = target(tx, job, to)
     if wanted is None:
         return job
     job = job_of(tx, job_id)  # the line may have been renumbered to make room
-    move = moves.place(job, priority=wanted[0], position=wanted[1], by=by)
+    move = moves.place(job, priority=wanted[0], position=wanted[1], by=by, why=why)
     if move is None:
         return job
-    remember(tx, "moved", [[job.id, job.priority, job.position]], by=by)
+    remember(tx, "moved", [[job.id, job.priority, job.position, *wanted]], by=by)
     return apply(tx, job, move)
 
 
-def retry(tx: Tx, job_id: int, *, by: str, start_over: bool, first: bool) -> Job:
+def retry(
+    tx: Tx,
+    job_id: int,
+    *,
+    by: str,
+    start_over: bool,
+    first: bool,
+    if_version: int | None = None,
+    if_state: State | None = None,
+    why: str = "",
+) -> Job:
     """An ended job back in line; refused where a live job holds its key, naming that job."""
-    job = job_of(tx, job_id)
+    _expected(tx, job_id, if_version, if_state)
+    after, was = _retry(tx, job_id, by=by, start_over=start_over, first=first, why=why)
+    remember(tx, "retried", [was], by=by)
+    return after
+
+
+def retry_all(
+    tx: Tx, job_ids: Iterable[int], *, by: str, start_over: bool, first: bool, why: str = ""
+) -> tuple[tuple[Job, ...], tuple[tuple[int, str], ...]]:
+    """Those that can be are tried again; the others with the sentence that says why not."""
+    ids = _at_most(job_ids)
+    done, refused = _each(
+        ids[::-1] if first else ids,
+        lambda job_id: _retry(tx, job_id, by=by, start_over=start_over, first=first, why=why),
+    )
+    if done:
+        remember(tx, "retried", [was for _, was in done], by=by)
+    turn = -1 if first else 1
+    return tuple(after for after, _ in done)[::turn], tuple(refused)[::turn]
+
+
+def _retry(
+    tx: Tx, job_id: int, *, by: str, start_over: bool, first: bool, why: str
+) -> tuple[Job, list[object]]:
+    """The job in line, and how it had ended: whole, so that an undo loses nothing of its result."""
+    row = one(tx, "job_get", id=job_id)
+    job = job_of(tx, job_id) if row is None else read_job(row)
     holder = one(tx, "job_of_key", lane=job.lane, key=job.key) if job.ended else None
     if holder is not None:
         raise WrongState(
@@ -138,87 +193,106 @@ def retry(tx: Tx, job_id: int, *, by: str, start_over: bool, first: bool) -> Job
         )
     at_top = top(tx, job.lane, job.priority) if first else None
     priority, position = at_top or (job.priority, bottom(tx, job.lane, job.priority))
-    move = moves.retry(job, by=by, start_over=start_over, priority=priority, position=position)
-    return apply(tx, job, move)
+    move = moves.retry(
+        job, by=by, start_over=start_over, priority=priority, position=position, why=why
+    )
+    after = apply(tx, job, move)
+    return after, [job.id, tx.all("event_last")[0]["seq"], dict(moves.ending_of(job, move))]
 
 
-def remove(tx: Tx, job_ids: Iterable[int], *, by: str, why: str = "") -> list[Job]:
+def remove(
+    tx: Tx,
+    job_ids: Iterable[int],
+    *,
+    by: str,
+    if_version: int | None = None,
+    if_state: State | None = None,
+    why: str = "",
+) -> list[Job]:
     """Take waiting jobs out of the line, all or none."""
-    before = [job_of(tx, job_id) for job_id in dict.fromkeys(job_ids)]
-    after = [apply(tx, job, moves.remove(job, by=by, now_ms=tx.now_ms, why=why)) for job in before]
-    cancel_children(tx, [job.id for job in after])
-    if before:
-        remember(tx, "removed", [[job.id, job.priority, job.position] for job in before], by=by)
+    ids = dict.fromkeys(job_ids)
+    before = [_expected(tx, job_id, if_version, if_state) for job_id in ids]
+    after = [_remove(tx, job, by=by, why=why) for job in before]
+    _removed(tx, after, by=by)
     return after
 
 
-def remove_waiting(tx: Tx, lane: str, *, by: str) -> list[int]:
+def remove_all(
+    tx: Tx, job_ids: Iterable[int], *, by: str, why: str = ""
+) -> tuple[tuple[Job, ...], tuple[tuple[int, str], ...]]:
+    """Those that wait are removed; the others with the sentence that says why not."""
+    done, refused = _each(
+        _at_most(job_ids), lambda job_id: _remove(tx, job_of(tx, job_id), by=by, why=why)
+    )
+    _removed(tx, done, by=by)
+    return tuple(done), tuple(refused)
+
+
+def _remove(tx: Tx, job: Job, *, by: str, why: str) -> Job:
+    return apply(tx, job, moves.remove(job, by=by, now_ms=tx.now_ms, why=why))
+
+
+def _removed(tx: Tx, jobs: list[Job], *, by: str) -> None:
+    cancel_children(tx, [job.id for job in jobs])
+    if jobs:
+        remember(tx, "removed", [[job.id] for job in jobs], by=by)
+
+
+def _at_most(job_ids: Iterable[int]) -> list[int]:
+    ids = list(dict.fromkeys(job_ids))
+    if len(ids) > MOST_AT_ONCE:
+        raise BadInput("ids", f"At most {MOST_AT_ONCE:,} jobs at once, not {len(ids):,}.")
+    return ids
+
+
+def _each(ids: Iterable[int], do: Callable[[int], T]) -> tuple[list[T], list[tuple[int, str]]]:
+    """Each is refused before anything of it is written."""
+    done: list[T] = []
+    refused: list[tuple[int, str]] = []
+    for job_id in ids:
+        try:
+            done.append(do(job_id))
+        except Refused as error:
+            refused.append((job_id, str(error)))
+    return done, refused
+
+
+def remove_waiting(tx: Tx, lane: str, *, by: str, expect: int | None = None) -> list[int]:
     """Remove all waiting of a lane: held and not-due ones too, never what runs or has ended."""
-    rows = tx.all("job_waiting", lane=lane)
-    ids = [row["id"] for row in rows]
+    ids = [row["id"] for row in tx.all("job_waiting", lane=lane)]
+    _refuse_other(len(ids), expect, State.QUEUED, "would be removed")
     apply_all(tx, ids, lambda job: moves.remove(job, by=by, now_ms=tx.now_ms))
     cancel_children(tx, ids)
-    if rows:
-        remember(tx, "cleared waiting", [_place(row) for row in rows], by=by)
+    if ids:
+        remember(tx, "cleared waiting", [[job_id] for job_id in ids], by=by)
     return ids
 
 
 def clear(
-    tx: Tx, *, states: Iterable[State], lane: str | None, before_ms: int | None, by: str
+    tx: Tx,
+    *,
+    states: Iterable[State],
+    lane: str | None,
+    before_ms: int | None,
+    by: str,
+    expect: int | None = None,
 ) -> list[int]:
     """Hide ended jobs from the lists; rows and logs stay."""
     moment = EVERYTHING if before_ms is None else before_ms
-    listed = json.dumps([str(state) for state in states])
-    rows = tx.all("job_hideable", before_ms=moment, lane=lane, states=listed)
+    wanted = [str(state) for state in states]
+    rows = tx.all("job_hideable", before_ms=moment, lane=lane, states=json.dumps(wanted))
     ids = [row["id"] for row in rows]
+    _refuse_other(len(ids), expect, "/".join(wanted), "would be cleared")
     apply_all(tx, ids, lambda job: moves.hide(job, by=by, now_ms=tx.now_ms))
-    if rows:
-        remember(tx, "hidden", [_place(row) for row in rows], by=by)
+    if ids:
+        remember(tx, "hidden", [[job_id] for job_id in ids], by=by)
     return ids
 
 
-def _place(row: Row) -> list[int]:
-    return [row["id"], row["priority"], row["position"]]
-
-
-def remember(tx: Tx, kind: str, jobs: list[list[int]], *, by: str) -> None:
-    """Keep how things were (id, priority and position of each job), for ``undo``."""
-    tx.all("undo_add", now_ms=tx.now_ms, by=by, kind=kind, jobs=json.dumps(jobs))
-
-
-def undo(tx: Tx, *, by: str) -> tuple[str, list[int], int] | None:
-    """Take back the last removal, clear or move of the last seven days: what it was, the jobs that
-    changed, when.
-
-    A job that has changed since in a way that cannot be taken back is left as it is.
-    """
-    since_ms = tx.now_ms - UNDO_MS
-    row = one(tx, "undo_last", since_ms=since_ms)
-    if row is None:
-        return None
-    jobs = json.loads(row["jobs"])
-    listed = json.dumps([job[0] for job in jobs])
-    match row["kind"]:
-        case "moved":
-            ids = [job[0] for job in jobs if _move_back(tx, *job, by=by)]
-        case "hidden":
-            ids = [found["id"] for found in tx.all("job_hidden_of", ids=listed)]
-            apply_all(tx, ids, lambda _: moves.show(by=by))
-        case _:
-            ids = [found["id"] for found in tx.all("job_removed_of", ids=listed)]
-            apply_all(tx, ids, lambda job: moves.unremove(job, by=by))
-    tx.all("undo_drop", id=row["id"], since_ms=since_ms)
-    return row["kind"], ids, row["at_ms"]
-
-
-def _move_back(tx: Tx, job_id: int, priority: int, position: int, *, by: str) -> bool:
-    job = job_of(tx, job_id)
-    if job.state is not State.QUEUED:
-        return False
-    move = moves.place(job, priority=priority, position=position, by=by)
-    if move is not None:
-        apply(tx, job, move)
-    return move is not None
+def _refuse_other(number: int, expect: int | None, state: str, what: str) -> None:
+    if expect is not None and number != expect:
+        told = f"{count(number, 'job')} {what} now, not {expect:,}. Nothing was done."
+        raise WrongState(state, told)
 
 
 def known_lane(tx: Tx, lane: str, *, declared: Iterable[str] = ()) -> None:

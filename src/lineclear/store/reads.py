@@ -4,13 +4,14 @@ history but ``listing`` where few jobs fit its filters.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import replace
 
 from lineclear.clock import here
-from lineclear.errors import NoSuchJob
-from lineclear.job import COUNT_LIMIT, Event, Job, Lane, State, Step
-from lineclear.store.base import Tx, one
+from lineclear.errors import BadInput, NoSuchJob
+from lineclear.job import COUNT_LIMIT, ENDED, Counts, Event, Job, Lane, Page, State, Step
+from lineclear.store.base import Tx, job_of, one
 from lineclear.store.rows import read_event, read_job, read_pause, read_step
 from lineclear.store.runs import Sign, signs
 
@@ -25,6 +26,10 @@ def job(tx: Tx, job_id: int) -> Job:
     return _aged(tx, [read_job(row)])[0]
 
 
+def brief(tx: Tx, job_id: int) -> Job:
+    return _aged(tx, [job_of(tx, job_id)])[0]
+
+
 def running(tx: Tx, lane: str | None) -> list[Job]:
     return _aged(tx, [read_job(row) for row in tx.all("job_running", lane=lane)])
 
@@ -36,8 +41,80 @@ def waiting(tx: Tx, lane: str, limit: int) -> list[Job]:
     line = [read_job(row) for row in tx.all("job_line", lane=lane, limit=limit)]
     held = [read_job(row) for row in tx.all("job_held", lane=lane, limit=limit)]
     later = [read_job(row) for row in tx.all("job_later", lane=lane, limit=limit)]
-    ordered = sorted(line + held, key=lambda j: (-j.priority, j.position, j.id))
-    return (ordered + later)[:limit]
+    return (sorted(line + held, key=_in_line) + later)[:limit]
+
+
+def waiting_after(tx: Tx, lane: str, cursor: str | None, limit: int) -> Page:
+    """One page of the same order. A page costs its own length wherever it begins."""
+    row = one(tx, "lane_get", lane=lane)
+    total = 0 if row is None else _lane(tx, row, []).waiting
+    kind, first, second, job_id = _read_cursor(cursor)
+    found: list[Job] = []
+    if kind == "line":
+        at = {"lane": lane, "priority": first, "position": second, "id": job_id, "limit": limit + 1}
+        names = ("job_line_after", "job_held_after")
+        found = [read_job(row) for name in names for row in tx.all(name, **at)]
+        found.sort(key=_in_line)
+        first, job_id = EARLIEST, 0
+    if len(found) <= limit:
+        at = {"lane": lane, "run_at_ms": first, "id": job_id, "limit": limit + 1 - len(found)}
+        found += [read_job(row) for row in tx.all("job_later_after", **at)]
+    jobs = found[:limit]
+    more = _cursor(jobs[-1]) if len(found) > limit and jobs else None
+    return Page(tuple(jobs), tuple(places(tx, jobs)), more, total)
+
+
+def places(tx: Tx, jobs: list[Job]) -> list[int | None]:
+    """The place of each of these neighbours in line, in their order, counted once."""
+    here = place(tx, jobs[0]) if jobs else None
+    told: list[int | None] = []
+    for each in jobs:
+        told.append(here if each.run_at_ms is None else None)
+        if here is not None and each.held_ms is None:
+            here += 1
+    return told
+
+
+EARLIEST = -(2**62)
+
+
+def _in_line(job: Job) -> tuple[int, int, int]:
+    return (-job.priority, job.position, job.id)
+
+
+def _cursor(job: Job) -> str:
+    if job.run_at_ms is not None and job.held_ms is None:
+        return f"later.{job.run_at_ms}.0.{job.id}"
+    return f"line.{job.priority}.{job.position}.{job.id}"
+
+
+def _read_cursor(cursor: str | None) -> tuple[str, int, int, int]:
+    if cursor is None:
+        return "line", NEWEST, 0, 0
+    kind, *numbers = cursor.split(".")
+    try:
+        first, second, job_id = map(int, numbers)
+    except ValueError:
+        kind = ""
+    if kind not in ("line", "later") or max(map(abs, (first, second, job_id))) > NEWEST:
+        raise BadInput("after", "This is no cursor of a page before.")
+    return kind, first, second, job_id
+
+
+def counts(tx: Tx, lane: str | None) -> Counts:
+    """How many are in the lists. Each count of each lane stops at ``COUNT_LIMIT``."""
+    found, capped = dict.fromkeys(ENDED, 0), False
+    seen = [row for row in tx.all("lane_all") if lane in (None, row["name"])]
+    lanes = [_lane(tx, row, []) for row in seen]
+    for each in lanes:
+        for state in ENDED:
+            rows = tx.all("job_count_of", lane=each.name, state=str(state), most=COUNT_LIMIT)
+            found[state] += rows[0]["jobs"]
+            capped |= rows[0]["jobs"] >= COUNT_LIMIT
+        capped |= each.waiting >= COUNT_LIMIT
+    waits, runs = sum(each.waiting for each in lanes), sum(each.running for each in lanes)
+    done, failed, cancelled = (found[state] for state in ENDED)
+    return Counts(done, failed, cancelled, waits, runs, capped)
 
 
 def recent(tx: Tx, lane: str | None, limit: int) -> list[Job]:
@@ -61,17 +138,20 @@ def listing(
     hidden: bool,
 ) -> list[Job]:
     """Newest first; ``before`` is the id the last page ended with."""
-    rows = tx.all(
-        "job_list",
-        lane=lane,
-        task=task,
-        state=state,
-        text=None if text is None else f"%{_literal(text)}%",
-        since_ms=since_ms,
-        before=NEWEST if before is None else before,
-        limit=limit,
-        hidden=int(hidden),
-    )
+    asked = {
+        "task": task,
+        "state": state,
+        "text": None if text is None else f"%{_literal(text)}%",
+        "since_ms": since_ms,
+        "before": NEWEST if before is None else before,
+        "limit": limit,
+    }
+    if state in ENDED and not hidden:
+        names = [row["name"] for row in tx.all("lane_all")] if lane is None else [lane]
+        found = [row for name in names for row in tx.all("job_list_of", lane=name, **asked)]
+        found.sort(key=lambda row: -row["id"])
+        return [read_job(row) for row in found[:limit]]
+    rows = tx.all("job_list", lane=lane, hidden=int(hidden), **asked)
     return _aged(tx, [read_job(row) for row in rows])
 
 
@@ -156,6 +236,19 @@ def last_seq(tx: Tx) -> int:
 
 def pace(tx: Tx, job_id: int) -> list[tuple[int, float]]:
     return [(row["minute_ms"], row["done"]) for row in tx.all("pace_of_run", job=job_id)]
+
+
+def paces(tx: Tx, job_ids: list[int]) -> dict[int, list[tuple[int, float]]]:
+    """Of each of these runs what ``estimate.time_left`` needs of its pace, not all of it."""
+    found: dict[int, list[tuple[int, float]]] = {}
+    for row in tx.all("pace_of_runs", ids=json.dumps(job_ids)):
+        found.setdefault(row["job"], []).append((row["minute_ms"], row["done"]))
+    return found
+
+
+def tasks_in_line(tx: Tx, lane: str, skip: int, limit: int) -> list[str]:
+    rows = tx.all("job_tasks_in_line", lane=lane, skip=skip, limit=limit)
+    return [row["task"] for row in rows]
 
 
 def usual(tx: Tx, task: str) -> list[int]:

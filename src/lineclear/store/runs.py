@@ -196,7 +196,9 @@ def keep_step(
     tx: Tx, job: Job, *, name: str, weight: float, result: str | None, started_ms: int
 ) -> bool:
     """Record a finished step. Recording it again replaces it."""
-    if not tx.all("job_step_kept", id=job.id, lease=job.lease, tick_ms=tx.tick_ms):
+    if not tx.all(
+        "job_step_kept", id=job.id, lease=job.lease, tick_ms=tx.tick_ms, name=name, weight=weight
+    ):
         return False
     tx.all(
         "step_put",

@@ -13,7 +13,6 @@ from lineclear.job import Job
 
 COMPUTED = {"beat_age_ms", "moved_age_ms", "worker_alive"}
 JOB_COLUMNS = tuple(f.name for f in fields(Job) if f.name not in COMPUTED)
-BRIEF_LENGTH = 2_000
 
 _NAME = re.compile(r"^-- name: (\w+)$")
 
@@ -44,11 +43,7 @@ def load_statements(fragments: Mapping[str, str]) -> dict[str, str]:
 
 
 def _brief(column: str) -> str:
-    return (
-        f"substr({column}, 1, {BRIEF_LENGTH}) AS {column}"
-        if column in ("args", "result")
-        else column
-    )
+    return f"{column}_brief AS {column}" if column in ("args", "result") else column
 
 
 def _lean(column: str) -> str:

@@ -121,6 +121,35 @@ SELECT {brief} FROM job
 WHERE lane = :lane AND state = 'queued' AND held_ms IS NULL AND run_at_ms IS NULL
 ORDER BY priority DESC, position, id LIMIT :limit
 
+-- name: job_line_after
+-- In two parts, so that each begins where the page before ended and walks nothing of it.
+SELECT * FROM (SELECT {brief} FROM job
+  WHERE lane = :lane AND state = 'queued' AND held_ms IS NULL AND run_at_ms IS NULL
+    AND priority = :priority AND (position, id) > (:position, :id) ORDER BY position, id LIMIT :limit)
+UNION ALL
+SELECT * FROM (SELECT {brief} FROM job
+  WHERE lane = :lane AND state = 'queued' AND held_ms IS NULL AND run_at_ms IS NULL
+    AND priority < :priority ORDER BY priority DESC, position, id LIMIT :limit)
+
+-- name: job_held_after
+SELECT * FROM (SELECT {brief} FROM job
+  WHERE lane = :lane AND state = 'queued' AND held_ms IS NOT NULL
+    AND priority = :priority AND (position, id) > (:position, :id) ORDER BY position, id LIMIT :limit)
+UNION ALL
+SELECT * FROM (SELECT {brief} FROM job
+  WHERE lane = :lane AND state = 'queued' AND held_ms IS NOT NULL
+    AND priority < :priority ORDER BY priority DESC, position, id LIMIT :limit)
+
+-- name: job_later_after
+SELECT {brief} FROM job
+WHERE lane = :lane AND state = 'queued' AND run_at_ms IS NOT NULL AND held_ms IS NULL
+  AND (run_at_ms, id) > (:run_at_ms, :id) ORDER BY run_at_ms, id LIMIT :limit
+
+-- name: job_tasks_in_line
+SELECT task FROM job
+WHERE lane = :lane AND state = 'queued' AND held_ms IS NULL AND run_at_ms IS NULL
+ORDER BY priority DESC, position, id LIMIT :limit OFFSET :skip
+
 -- name: job_line_whole
 SELECT {job} FROM job
 WHERE lane = :lane AND state = 'queued' AND held_ms IS NULL AND run_at_ms IS NULL
@@ -194,7 +223,8 @@ UPDATE job SET lease = :new_lease, version = version + 1
 WHERE id = :id AND lease = :lease AND state = 'running' RETURNING id
 
 -- name: job_step_kept
-UPDATE job SET interruptions = 0, moved_tick = :tick_ms
+UPDATE job SET interruptions = 0, moved_tick = :tick_ms,
+  kept = kept + :weight - coalesce((SELECT weight FROM step WHERE job = :id AND name = :name), 0)
 WHERE id = :id AND lease = :lease AND state = 'running' AND outcome IS NULL RETURNING id
 
 -- name: beat
@@ -222,13 +252,26 @@ WHERE id < :before AND (:lane IS NULL OR lane = :lane) AND (:task IS NULL OR tas
   AND (:since_ms IS NULL OR coalesce(ended_ms, submitted_ms) >= :since_ms)
 ORDER BY id DESC LIMIT :limit
 
+-- name: job_list_of
+-- One lane's listed jobs of one ended state, by their index: a page costs its own length.
+SELECT {brief} FROM job
+WHERE lane = :lane AND state = :state AND ended_ms IS NOT NULL AND hidden_ms IS NULL AND id < :before
+  AND (:task IS NULL OR task = :task)
+  AND (:text IS NULL OR title LIKE :text ESCAPE '\' OR task LIKE :text ESCAPE '\' OR key LIKE :text ESCAPE '\')
+  AND (:since_ms IS NULL OR ended_ms >= :since_ms)
+ORDER BY id DESC LIMIT :limit
+
+-- name: job_count_of
+SELECT count(*) AS jobs FROM (SELECT 1 FROM job
+  WHERE lane = :lane AND state = :state AND ended_ms IS NOT NULL AND hidden_ms IS NULL LIMIT :most)
+
 -- name: job_recent
 SELECT {brief} FROM job
 WHERE lane = :lane AND ended_ms IS NOT NULL AND hidden_ms IS NULL
 ORDER BY ended_ms DESC, id DESC LIMIT :limit
 
 -- name: job_hideable
-SELECT id, priority, position FROM job
+SELECT id FROM job
 WHERE ended_ms IS NOT NULL AND hidden_ms IS NULL AND ended_ms < :before_ms
   AND (:lane IS NULL OR lane = :lane) AND state IN (SELECT value FROM json_each(:states))
 ORDER BY id
@@ -240,19 +283,21 @@ WHERE id > (SELECT max(id) FROM job) - 100000
   AND (title LIKE :text ESCAPE '\' OR key LIKE :text ESCAPE '\') ORDER BY id DESC LIMIT :limit
 
 -- name: job_waiting
-SELECT id, priority, position FROM job WHERE lane = :lane AND state = 'queued' AND held_ms IS NULL AND run_at_ms IS NULL
+SELECT id FROM job WHERE lane = :lane AND state = 'queued' AND held_ms IS NULL AND run_at_ms IS NULL
 UNION ALL
-SELECT id, priority, position FROM job WHERE lane = :lane AND state = 'queued' AND held_ms IS NOT NULL
+SELECT id FROM job WHERE lane = :lane AND state = 'queued' AND held_ms IS NOT NULL
 UNION ALL
-SELECT id, priority, position FROM job
+SELECT id FROM job
 WHERE lane = :lane AND state = 'queued' AND run_at_ms IS NOT NULL AND held_ms IS NULL
 
 -- name: job_hidden_of
-SELECT id FROM job WHERE id IN (SELECT value FROM json_each(:ids)) AND hidden_ms IS NOT NULL ORDER BY id
+-- By the moment too, so that what another act hid later stays hidden.
+SELECT id FROM job WHERE id IN (SELECT value FROM json_each(:ids)) AND hidden_ms = :at_ms ORDER BY id
 
 -- name: job_removed_of
 -- Not those whose key another live job holds by now.
 SELECT id FROM job WHERE id IN (SELECT value FROM json_each(:ids)) AND state = 'cancelled' AND cause = 'removed'
+  AND ended_ms = :at_ms
   AND NOT EXISTS (SELECT 1 FROM job AS live WHERE live.lane = job.lane AND live.key = job.key
                   AND live.key IS NOT NULL AND live.state IN ('queued', 'running'))
 ORDER BY id
@@ -263,7 +308,7 @@ WHERE parent IN (SELECT value FROM json_each(:parents)) AND state = 'queued' ORD
 
 -- name: job_usual
 SELECT worked_ms FROM job
-WHERE task = :task AND state = 'done' ORDER BY ended_ms DESC LIMIT 20
+WHERE task = :task AND state = 'done' AND ended_ms IS NOT NULL ORDER BY ended_ms DESC LIMIT 20
 
 -- name: step_put
 INSERT INTO step (job, name, weight, result, started_ms, ended_ms, attempt, revision)
@@ -286,6 +331,30 @@ ON CONFLICT (job, attempt, minute_ms) DO UPDATE SET done = excluded.done
 SELECT p.minute_ms, p.done FROM pace p JOIN job j ON j.id = p.job AND j.attempt = p.attempt
 WHERE p.job = :job ORDER BY p.minute_ms
 
+-- name: pace_of_runs
+-- Of each run what tells its time left: its first value, and those since ten minutes, or a tenth of it, ago.
+WITH run AS (
+  SELECT j.id, j.attempt, j.started_ms,
+    (SELECT max(minute_ms) FROM pace WHERE job = j.id AND attempt = j.attempt) AS last_ms
+  FROM json_each(:ids) AS i JOIN job AS j ON j.id = i.value),
+part AS (
+  SELECT id, attempt,
+    coalesce((SELECT max(minute_ms) FROM pace WHERE job = run.id AND attempt = run.attempt
+              AND minute_ms <= last_ms - max(600000, (last_ms - started_ms) / 10)), 0) AS from_ms,
+    (SELECT min(minute_ms) FROM pace WHERE job = run.id AND attempt = run.attempt
+     AND minute_ms >= started_ms + 30000) AS first_ms
+  FROM run)
+SELECT p.job AS job, p.minute_ms AS minute_ms, p.done AS done
+FROM part CROSS JOIN pace AS p ON p.job = part.id AND p.attempt = part.attempt AND p.minute_ms >= part.from_ms
+UNION ALL
+SELECT p.job, p.minute_ms, p.done
+FROM part CROSS JOIN pace AS p ON p.job = part.id AND p.attempt = part.attempt AND p.minute_ms = part.first_ms
+WHERE part.first_ms < part.from_ms
+ORDER BY job, minute_ms
+
+-- name: step_count
+SELECT count(*) AS steps FROM step WHERE job = :job
+
 -- name: pace_drop
 DELETE FROM pace WHERE job = :job
 
@@ -305,13 +374,31 @@ SELECT min(run_at_ms) AS at_ms FROM job
 WHERE lane = :lane AND state = 'queued' AND run_at_ms IS NOT NULL AND run_at_ms > :now_ms
 
 -- name: undo_add
-INSERT INTO undo (at_ms, "by", kind, jobs) VALUES (:now_ms, :by, :kind, :jobs)
+INSERT INTO undo (at_ms, "by", kind, jobs) VALUES (:now_ms, :by, :kind, :jobs) RETURNING id
+
+-- name: undo_prune
+DELETE FROM undo WHERE id <= :id - 1000
+
+-- name: undo_newest
+SELECT max(id) AS id FROM undo
 
 -- name: undo_last
 SELECT id, at_ms, "by", kind, jobs FROM undo WHERE at_ms >= :since_ms ORDER BY id DESC LIMIT 1
 
+-- name: undo_of
+SELECT id, at_ms, "by", kind, jobs FROM undo WHERE id = :which AND at_ms >= :since_ms
+
 -- name: undo_drop
 DELETE FROM undo WHERE id = :id OR at_ms < :since_ms
+
+-- name: request_of
+SELECT what, jobs, undo FROM request WHERE key = :key
+
+-- name: request_add
+INSERT INTO request (key, what, at_ms, jobs, undo) VALUES (:key, :what, :now_ms, :jobs, :undo) RETURNING id
+
+-- name: request_prune
+DELETE FROM request WHERE id <= :id - 10000
 
 -- name: job_next_position
 SELECT position FROM job

@@ -24,7 +24,6 @@ CREATE TABLE job (
   lane          TEXT NOT NULL,
   task          TEXT NOT NULL,
   app           TEXT NOT NULL,
-  args          TEXT NOT NULL,
   key           TEXT,
   title         TEXT NOT NULL,
   state         TEXT NOT NULL CHECK (state IN ('queued', 'running', 'done', 'failed', 'cancelled')),
@@ -57,7 +56,6 @@ CREATE TABLE job (
   total         REAL,
   unit          TEXT NOT NULL DEFAULT '',
   note          TEXT NOT NULL DEFAULT '',
-  result        TEXT,
   error         TEXT,
   cause         TEXT,
   parent        INTEGER,
@@ -69,10 +67,18 @@ CREATE TABLE job (
   ended_ms      INTEGER,
   ended_by      TEXT,
   worked_ms     INTEGER NOT NULL DEFAULT 0,
+  kept          REAL NOT NULL DEFAULT 0,
   hidden_ms     INTEGER,
   version       INTEGER NOT NULL DEFAULT 1,
   last_event    INTEGER,
   options       TEXT NOT NULL,
+  -- What can be large stands last, and its beginning before it: a list reads no large value.
+  args_brief    TEXT NOT NULL GENERATED ALWAYS AS (substr(args, 1, 500)) STORED,
+  args_size     INTEGER NOT NULL GENERATED ALWAYS AS (length(args)) STORED,
+  result_brief  TEXT GENERATED ALWAYS AS (substr(result, 1, 500)) STORED,
+  result_size   INTEGER GENERATED ALWAYS AS (length(result)) STORED,
+  args          TEXT NOT NULL,
+  result        TEXT,
   -- A NULL would pass the unique index below, so a running job always has both.
   CHECK (state <> 'running' OR (slot IS NOT NULL AND lease IS NOT NULL))
 ) STRICT;
@@ -88,7 +94,10 @@ CREATE INDEX job_due ON job (lane, run_at_ms) WHERE state = 'queued' AND run_at_
 CREATE INDEX job_forced ON job (lane, forced_ms) WHERE state = 'queued' AND forced_ms IS NOT NULL;
 -- What ended and is still listed: cleared jobs leave it, so that no look at the last ones walks over them.
 CREATE INDEX job_ended ON job (lane, ended_ms, id) WHERE ended_ms IS NOT NULL AND hidden_ms IS NULL;
-CREATE INDEX job_usual ON job (task, ended_ms) WHERE state = 'done';
+-- The same by state: lists of one state, and how many there are.
+CREATE INDEX job_state ON job (lane, state, id) WHERE ended_ms IS NOT NULL AND hidden_ms IS NULL;
+-- All that ended, cleared or not: how long a task usually takes, and how much was done when.
+CREATE INDEX job_usual ON job (task, state, ended_ms) WHERE ended_ms IS NOT NULL;
 -- What a run submitted, by its place in the run: a resumed parent finds its children again, ended ones too.
 CREATE UNIQUE INDEX job_parent ON job (parent, ordinal) WHERE parent IS NOT NULL;
 
@@ -139,11 +148,21 @@ CREATE TABLE worker (
   started_ms  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- What "undo" can take back: the last removals, clears and moves, with how things were.
+-- What "undo" can take back: the last removals, clears, moves and retries, with how things were.
 CREATE TABLE undo (
   id     INTEGER PRIMARY KEY AUTOINCREMENT,
   at_ms  INTEGER NOT NULL,
   "by"   TEXT NOT NULL,
   kind   TEXT NOT NULL,
   jobs   TEXT NOT NULL
+) STRICT;
+
+-- Requests that were done, by the key their asker gave: asked again, each is answered and not done again.
+CREATE TABLE request (
+  id     INTEGER PRIMARY KEY AUTOINCREMENT,
+  key    TEXT NOT NULL UNIQUE,
+  what   TEXT NOT NULL,
+  at_ms  INTEGER NOT NULL,
+  jobs   TEXT NOT NULL,
+  undo   INTEGER
 ) STRICT;
