@@ -23,7 +23,7 @@ from lineclear import errors, words
 from lineclear.figures import count, printable
 from lineclear.job import Job, State
 from lineclear.queue import Queue
-from lineclear.view import Gatherer, finished, picture
+from lineclear.view import Gatherer, picture
 from lineclear.web import sheets
 from lineclear.web.guard import Who, asks
 from lineclear.web.markup import Child, tag
@@ -95,13 +95,13 @@ class Looks:
     queue: Queue
 
     def now(self, request: Request, who: Asking) -> Response:
-        seen = picture(self.queue, waiting=WAITING, ended=ENDED)
-        main = sheets.now(seen, up="", acts=who.role == "control")
+        seen = picture(self.queue, waiting=WAITING, ended=ENDED, me=who.name)
+        main = sheets.now(seen, up="", acts=who.role == "control", me=who.name)
         return answer(request, seen.headline, *main)
 
     def history(self, request: Request, who: Asking, before: int | None = None) -> Response:
         jobs = self.queue.jobs(before=before, limit=HISTORY)
-        get, acts = Gatherer(self.queue), who.role == "control"
+        get, acts = Gatherer(self.queue, me=who.name), who.role == "control"
         rows = [sheets.line(get.row(job), up="../", acts=acts) for job in jobs]
         more = f"../plain/history?before={jobs[-1].id}" if len(jobs) == HISTORY else None
         older = tag("a", "Older", href=more) if more else None
@@ -119,13 +119,14 @@ class Looks:
             path = self.queue.log_path(job_id, found.attempt)
             with LogReader(path, last=LOG_LINES) as reader:
                 log = reader.read_new()
-        get = Gatherer(self.queue)
+        get = Gatherer(self.queue, me=who.name)
         main = sheets.whole(
             get.row(found),
             log,
             self.queue.events(job_id, limit=EVENTS),
             up="../../",
             acts=who.role == "control",
+            me=who.name,
             now_ms=get.now_ms,
         )
         return answer(request, found.name, *main)
@@ -135,8 +136,7 @@ class Looks:
         if act not in ("stop", "kill"):
             raise errors.NoSuchJob(NO_PAGE)
         found = known(self.queue, job_id)
-        kept = finished(self.queue, found)
-        keeps = words.at_stake(found, kept=kept, now_ms=self.queue.now_ms())
+        keeps = words.at_stake(found, kept=found.kept, now_ms=self.queue.now_ms())
         verb, how = {
             "stop": ("Stop", "It ends at its next safe point."),
             "kill": ("Stop now", "Its processes are ended at once."),

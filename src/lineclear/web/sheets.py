@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from lineclear import words
+from lineclear import moves, words
 from lineclear.figures import clock, count, duration, printable
-from lineclear.job import Event, Job, Lane, State
+from lineclear.job import Event, Job, Lane
 from lineclear.tasks import Task
 from lineclear.view import Picture, Row
 from lineclear.web.markup import Child, Markup, tag
@@ -64,7 +64,7 @@ def button(
     return tag("form", *fields, press, action=path, method="get" if get else "post")
 
 
-def now(seen: Picture, *, up: str, acts: bool) -> list[Child]:
+def now(seen: Picture, *, up: str, acts: bool, me: str) -> list[Child]:
     """Lanes, what runs, what waits in order, what ended last."""
     found: list[Child] = []
     if acts:
@@ -86,7 +86,8 @@ def now(seen: Picture, *, up: str, acts: bool) -> list[Child]:
     found.append(tag("h2", "Ended last"))
     found.append(tag("ol", *(line(row, up=up, acts=acts) for row in seen.ended)))
     found.append(tag("h2", "Lanes"))
-    found += [lane_part(each, up=up, acts=acts, now_ms=seen.now_ms) for each in seen.lanes]
+    now_ms = seen.now_ms
+    found += [lane_part(each, up=up, acts=acts, me=me, now_ms=now_ms) for each in seen.lanes]
     return found
 
 
@@ -110,29 +111,33 @@ def controls(job: Job, *, up: str) -> list[Child]:
     def act(name: str, word: str, **more: str) -> Markup:
         return button(path + name, word, job.name, hidden={"version": job.version, **more})
 
-    match job.state:
-        case State.QUEUED:
-            held = act("hold", "Pause") if job.held_ms is None else act("release", "Resume")
-            moves = [act("move", f"Move {to}", to=to) for to in MOVES]
-            return [held, *moves, act("force", "Start now"), act("remove", "Remove")]
-        case State.RUNNING:
-            stops = (("stop", "Stop…"), ("kill", "Stop now…"))
-            return [button(path + name, word, job.name, get=True) for name, word in stops]
-        case _:
-            return [
-                act("retry", "Retry"),
-                act("retry", "Retry first", first="1"),
-                act("retry", "Start over", start_over="1"),
-            ]
+    def ask(name: str, word: str) -> Markup:
+        return button(path + name, word, job.name, get=True)
+
+    made: dict[str, list[Child]] = {
+        "hold": [act("hold", "Pause")],
+        "release": [act("release", "Resume")],
+        "move": [act("move", f"Move {to}", to=to) for to in MOVES],
+        "force": [act("force", "Start now")],
+        "remove": [act("remove", "Remove")],
+        "stop": [ask("stop", "Stop…")],
+        "kill": [ask("kill", "Stop now…")],
+        "retry": [
+            act("retry", "Retry"),
+            act("retry", "Retry first", first="1"),
+            act("retry", "Start over", start_over="1"),
+        ],
+    }
+    return [each for name in moves.acts(job) for each in made[name]]
 
 
-def lane_part(lane: Lane, *, up: str, acts: bool, now_ms: int) -> Markup:
+def lane_part(lane: Lane, *, up: str, acts: bool, me: str, now_ms: int) -> Markup:
     """One lane with its pauses and what can be set."""
     path = f"{up}plain/lanes/{lane.name}/"
     told = [f"{lane.running} running, {lane.waiting:,} waiting, {count(lane.concurrency, 'slot')}."]
     if lane.delay_ms:
         told.append(f"{duration(lane.delay_ms, exact=True)} between jobs.")
-    told += words.paused([lane], now_ms=now_ms)
+    told += words.paused([lane], now_ms=now_ms, me=me)
     if not lane.workers:
         told.append(words.unserved(lane, now_ms=now_ms))
     name = printable(lane.name)
@@ -181,21 +186,27 @@ def confirm(
 
 
 def whole(
-    row: Row, log: Sequence[LogLine], events: Sequence[Event], *, up: str, acts: bool, now_ms: int
+    row: Row,
+    log: Sequence[LogLine],
+    events: Sequence[Event],
+    *,
+    up: str,
+    acts: bool,
+    me: str,
+    now_ms: int,
 ) -> list[Child]:
     """Everything about one job."""
     job = row.job
-    names = {other: f"job {other}" for why in row.reasons for other in why.jobs}
     facts = [
         ("Task", job.task),
         ("Lane", job.lane),
         ("Key", job.key),
-        ("Added", f"{clock(job.submitted_ms, now_ms=now_ms)} by {words.who(job.submitted_by)}"),
+        ("Added", f"{clock(job.submitted_ms, now_ms=now_ms)} by {words.who(job.submitted_by, me)}"),
         ("Tries", str(job.attempt)),
         ("Note", job.note),
     ]
     texts = (("Inputs", job.args), ("Result", job.result), ("Error", job.error))
-    reasons = [words.reason(why, now_ms=now_ms, names=names) for why in row.reasons]
+    reasons = [words.reason(why, now_ms=now_ms, me=me) for why in row.reasons]
     return [
         tag("ul", line(row, up=up, acts=acts, lane=False), class_="one"),
         tag("ul", *(tag("li", each) for each in reasons)) if reasons else None,
@@ -215,7 +226,10 @@ def whole(
             "ol",
             *(
                 tag(
-                    "li", clock(each.at_ms, now_ms=now_ms), " ", words.happened(each, now_ms=now_ms)
+                    "li",
+                    clock(each.at_ms, now_ms=now_ms),
+                    " ",
+                    words.happened(each, now_ms=now_ms, me=me),
                 )
                 for each in events
             ),
