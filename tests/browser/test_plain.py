@@ -71,7 +71,7 @@ def test_stop_is_asked_for_twice_and_what_it_loses_is_said(page: Page, served: G
 
 def test_a_phone_shows_it_without_scrolling_sideways(page: Page, served: Ground) -> None:
     served.queue.submit("slow", {"name": "W" * 200})
-    page.get_by_role("link", name="Refresh").click()
+    page.goto(f"{served.server.url}plain")
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     box = page.get_by_role("button", name="Pause all").bounding_box()
     assert box is not None

@@ -38,6 +38,13 @@ class Me(BaseModel):
     tasks: bool
 
 
+class TokenAbout(BaseModel):
+    """A token by its name; its text is kept nowhere."""
+
+    name: str
+    role: str
+
+
 class SignIn(BaseModel):
     """What signs in."""
 
@@ -63,6 +70,11 @@ def router(queue: Queue, *, boot: str) -> APIRouter:
             now_ms=queue.now_ms(),
             tasks=bool(queue.tasks),
         )
+
+    @routes.get("/tokens")
+    def named(_: Annotated[Who, Depends(asks)]) -> list[TokenAbout]:
+        """The tokens of this database, by name."""
+        return [TokenAbout(name=one.name, role=one.role) for one in tokens.all()]
 
     @routes.post("/login", status_code=204)
     def login(request: Request, given: SignIn) -> Response:

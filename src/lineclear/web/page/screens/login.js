@@ -15,7 +15,8 @@ export async function open(root) {
     button.firstChild.textContent = words.trying;
     try {
       await act("POST", "login", { token: text });
-      location.replace(new URL(location.href).pathname.endsWith("/login") ? mount : location.href);
+      if (location.pathname.endsWith("/login")) location.replace(mount);
+      else location.reload();
     } catch (problem) {
       wrong.textContent = problem.detail ?? String(problem);
       button.firstChild.textContent = words.verb;

@@ -153,8 +153,8 @@ function yourParts(me) {
 }
 
 async function tokenParts(me) {
-  const known = me.tokens ? await get("tokens").catch(() => ({ tokens: [] })) : { tokens: [] };
-  const named = known.tokens.map(({ name, role }) => h("li", null, h("strong", null, name), ` ${words.roles[role]}`));
+  const known = me.tokens ? await get("tokens").catch(() => []) : [];
+  const named = known.map(({ name, role }) => h("li", null, h("strong", null, name), ` ${words.roles[role]}`));
   return [
     me.tokens ? h("ul", { class: "tokens" }, ...named) : h("p", null, words.tokensNone),
     h("p", null, words.tokensHow),
