@@ -72,7 +72,7 @@ class Gatherer:
 
     def ended(self, job: Job) -> Row:
         seen = look(job, now_ms=self.now_ms)
-        told = words.detail(job, seen, (), self.now_ms, me=self.me)
+        told = words.detail(job, seen, (), self.now_ms, me=self.me, kept=job.kept)
         return Row(job, seen, words.state_word(seen, job), told, words.amount(job))
 
     def running(self, job: Job, *, pace: Sequence[tuple[int, float]] | None = None) -> Row:
