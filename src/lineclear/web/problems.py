@@ -29,9 +29,9 @@ from lineclear.errors import (
     UnknownLane,
 )
 from lineclear.figures import printable
+from lineclear.web.openapi import PROBLEM, documented
 
 RETRY_AFTER_S = 2
-PROBLEM = "application/problem+json"
 NAMELESS: Final = ("body", "query", "path", "header")
 """Where FastAPI found what is wrong; the field stands behind it."""
 
@@ -75,6 +75,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(Exception, _unexpected)
+    app.openapi = documented(app)  # type: ignore[method-assign]
 
 
 async def _refused(_: Request, error: Exception) -> Response:
