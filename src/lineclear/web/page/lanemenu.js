@@ -121,12 +121,12 @@ export function stopNow(name, at) {
 
 /** The menu of one lane (`name`), or of all lanes (null). */
 export function laneMenu(name, at) {
-  const title = name === null ? words.everyLane : words.lane(name);
+  if (name === null) return pauseSheet(null, at);
+  const title = words.lane(name);
   const stop = plainButton(words.stopNow, () => stopNow(name, at) && open.close(), { tone: "bad" });
   const key = `${laneId(name)}:stop-now`;
   const items = () => {
     const all = [{ label: words.pauseFor, on: () => pauseSheet(name, at) }];
-    if (name === null) return all;
     const lane = laneNow(name);
     all.push({ label: words.delay, hint: lane.delay_s ? words.delayIs(lane.delay_s) : words.delayOff, on: () => delaySheet(name, at) });
     all.push({ label: words.slots, hint: words.slotsIs(lane.slots), on: () => slotsSheet(name, at) });

@@ -6,7 +6,7 @@ import { ask as askJob, canAct, mayAct, noteOf, plainButton, show } from "./cont
 import { h, list, set, text } from "./dom.js";
 import { clearEnded, failedIds, laneId, laneMenu, pause, resume, retryAll } from "./lanemenu.js";
 import { live } from "./live.js";
-import { duration, moment, tell } from "./prose.js";
+import { duration, tell } from "./prose.js";
 import { link } from "./router.js";
 import { row as makeRow } from "./rows.js";
 import { number, words } from "./words.js";
@@ -45,7 +45,7 @@ export class Rows {
 /** Pause or Resume, and what else there is: of one lane, or of all (null). */
 export function laneActs(name) {
   const all = name === null;
-  const main = plainButton("", () => (main.paused ? resume(name, main) : pause(name, {}, main)), { cls: "main" });
+  const main = plainButton("", () => (main.paused ? resume(name, main) : pause(name, {}, main)), {});
   const more = plainButton("⋯", () => laneMenu(more.lane, more), { cls: "sign more" });
   more.setAttribute("aria-haspopup", "dialog");
   if (all) main.dataset.kind = "everything";
@@ -54,6 +54,7 @@ export function laneActs(name) {
   el.update = (lanes) => {
     el.hidden = !mayAct();
     main.paused = lanes.some((lane) => lane.pauses.length);
+    main.classList.toggle("lead", main.paused);
     more.lane = all && lanes.length === 1 ? lanes[0].name : name;
     const label = main.paused ? (all ? words.resumeAll : words.resume) : all ? words.pauseAll : words.pause;
     main.dataset.label = label;
@@ -62,33 +63,6 @@ export function laneActs(name) {
     set(more, "aria-disabled", canAct() ? null : "true");
   };
   return el;
-}
-
-/** Who paused what, since when, until when and why: one line for each pause. */
-export function pauseLines(lanes) {
-  const lines = new Map();
-  for (const lane of lanes) {
-    for (const pause of lane.pauses) {
-      const key = JSON.stringify([pause.source, pause.by, pause.why, pause.until_ms, Math.round(pause.since_ms / 1000)]);
-      if (!lines.has(key)) lines.set(key, { pause, lanes: [] });
-      lines.get(key).lanes.push(lane.name);
-    }
-  }
-  return [...lines.values()];
-}
-
-export function pauseLine({ pause, lanes }) {
-  return h(
-    "p",
-    { class: "pause-line" },
-    h("b", null, lanes.join(", ")),
-    ` ${words.pausedBy}`,
-    tell(h("span"), `\u0002@${pause.by ?? words.somebody}\u0003`),
-    words.since,
-    moment(pause.since_ms),
-    pause.until_ms ? [words.until, moment(pause.until_ms)] : null,
-    pause.why ? `: ${pause.why}` : null,
-  );
 }
 
 function heading(level, title, ...acts) {

@@ -27,7 +27,7 @@ class Live extends EventTarget {
   #offset = 0;
   #failures = 0;
   #timers = {};
-  #awake = false;
+  #awake = null; // before the first start
 
   get state() {
     return this.#picture.state;
@@ -47,13 +47,15 @@ class Live extends EventTarget {
     return this.status === "live" || this.status === "polling";
   }
 
+  /** Begins, or goes on with another lane (null: all of them). */
   start({ lane = null, slow = false } = {}) {
-    const again = lane !== this.#lane && this.#awake;
+    const known = this.#awake !== null;
+    const same = this.#awake && lane === this.#lane;
+    if (lane !== this.#lane) this.#cursor = "";
     this.#lane = lane;
     this.#slow = slow;
-    if (again) this.#cursor = "";
-    if (this.#awake) return again && this.#open();
     this.#awake = true;
+    if (known) return same || document.hidden || this.#open();
     reader.now = () => this.now();
     document.addEventListener("visibilitychange", () => (document.hidden ? this.#sleep() : this.#wake()));
     addEventListener("pagehide", () => this.#sleep());
@@ -62,6 +64,12 @@ class Live extends EventTarget {
     api.addEventListener("signed-out", () => this.#signedOut());
     this.#become("connecting");
     if (!document.hidden) this.#open();
+  }
+
+  /** Holds no connection from now on. */
+  stop() {
+    this.#awake = false;
+    this.#close();
   }
 
   /** At most one word every 5 s (night). */
@@ -121,7 +129,7 @@ class Live extends EventTarget {
   }
 
   #wake() {
-    if (document.hidden || this.#source) return;
+    if (document.hidden || this.#source || !this.#awake) return;
     this.#failures = 0;
     if (this.status === "polling") return this.#poll();
     // No banner for the moment that every unlocking of a phone takes.

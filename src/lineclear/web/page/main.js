@@ -4,7 +4,7 @@
 import { get } from "./api.js";
 import { mayAct } from "./controls.js";
 import { dialogs } from "./dialogs.js";
-import { h, order, set, text } from "./dom.js";
+import { h, order, set } from "./dom.js";
 import { laneActs } from "./lanes.js";
 import { live } from "./live.js";
 import { notices } from "./notices.js";
@@ -14,6 +14,7 @@ import { alert, announce, mount } from "./toast.js";
 import { words } from "./words.js";
 
 const NAME = "Lineclear";
+const LONG = 56; // characters that stand beside the controls on a phone
 const at = (id) => document.getElementById(id);
 
 screen("/", () => import("./screens/now.js"));
@@ -28,7 +29,6 @@ screen("/login", () => import("./screens/login.js"));
 const sentence = at("sentence");
 const acts = laneActs(null);
 const role = h("p", { class: "role", hidden: true, title: words.viewOnlyWhy }, words.viewOnly);
-const stale = h("span", { class: "as-of" });
 at("controls").append(role, acts);
 acts.hidden = true;
 
@@ -38,6 +38,7 @@ function header() {
   const lost = ["lost", "starting", "signed-out", "elsewhere"].includes(live.status);
   tell(sentence, lost ? `${state.sentence}, ${words.asOf}\u0002${Math.floor(live.asOf)}\u0003` : state.sentence);
   set(at("header"), "data-tone", state.unserved ? "bad" : state.tone);
+  set(at("header"), "data-long", plain(state.sentence).length > LONG ? "1" : null);
   set(at("header"), "data-unserved", state.unserved ? "1" : null);
   role.hidden = mayAct();
   acts.update(state.lanes);
@@ -129,7 +130,6 @@ async function begin() {
   }
   header();
   await start(() => ({ live, me: live.me }));
-  text(stale, "");
   for (const module of ["./keys.js", "./notify.js"]) import(module).then((each) => each.start(live));
 }
 

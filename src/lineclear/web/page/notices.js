@@ -1,9 +1,8 @@
-// What stands under the header: connection lost, signed out, shown elsewhere, pauses, warnings. Used by
+// What stands under the header: connection lost, signed out, shown elsewhere, warnings. Used by
 // main.js and the panel. What it says while the connection is lost must say of when it is.
 
 import { plainButton } from "./controls.js";
 import { h, set, text } from "./dom.js";
-import { pauseLine, pauseLines } from "./lanes.js";
 import { live } from "./live.js";
 import { clock, moment } from "./prose.js";
 import { link } from "./router.js";
@@ -11,17 +10,15 @@ import { alert, announce } from "./toast.js";
 import { words } from "./words.js";
 
 /** Puts itself into `place` and marks `surface` with the connection's state. */
-export function notices(place, surface, { pauses = true, signal } = {}) {
+export function notices(place, surface, { signal } = {}) {
   const told = h("span");
   const counting = h("span", { "aria-hidden": "true" });
-  const act = plainButton(words.tryNow, () => act.go?.(), { cls: "main" });
+  const act = plainButton(words.tryNow, () => act.go?.(), { cls: "lead" });
   const away = h("a", { class: "btn", href: link("login") }, h("span", null, words.signIn));
   const banner = h("div", { class: "notice connection", hidden: true }, h("p", null, told, " ", counting), act, away);
-  const paused = h("div", { class: "notice pauses", hidden: true });
   const warned = h("div", { class: "notice warnings", hidden: true });
-  place.append(banner, paused, warned);
+  place.append(banner, warned);
   let was = "";
-  let pauseKey = "";
 
   function connection() {
     const { status } = live;
@@ -51,11 +48,6 @@ export function notices(place, surface, { pauses = true, signal } = {}) {
 
   function queue() {
     if (!live.state) return;
-    const lines = pauses ? pauseLines(live.state.lanes) : [];
-    const key = JSON.stringify(lines);
-    if (key !== pauseKey) paused.replaceChildren(...lines.map(pauseLine));
-    pauseKey = key;
-    paused.hidden = lines.length === 0;
     const warnings = live.state.warnings ?? [];
     warned.hidden = warnings.length === 0;
     if (warned.textContent !== warnings.join("")) warned.replaceChildren(...warnings.map((line) => h("p", null, line)));

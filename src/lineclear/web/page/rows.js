@@ -101,7 +101,7 @@ export function row(data, { compact = false } = {}) {
   const acts = h("div", { class: "acts" });
   const more = controls.plainButton("⋯", () => menu(li.row, more), { cls: "sign more" });
   more.setAttribute("aria-haspopup", "dialog");
-  const li = h("li", { class: compact ? "row compact" : "row" }, glyph, h("div", { class: "what" }, title, told, said, rail, amount), acts);
+  const li = h("li", { class: compact ? "row compact" : "row" }, glyph, h("div", { class: "what" }, title, told, said), acts, h("div", { class: "far" }, rail, amount));
   const known = new Map();
 
   li.update = (next) => {

@@ -50,6 +50,7 @@ export const words = {
   viewOnlyWhy: "You look with a token that may see but not act.",
   notNow: "Not while the connection is lost.",
   orderChanged: "Order changed · Show",
+  noServer: "The queue server does not answer.",
   lost: "Connection lost at ",
   lostThen: ". What you see is from then.",
   tryingIn: (s) => `Trying again in ${s} s.`,
@@ -94,10 +95,6 @@ export const words = {
   paused: (n) => `No new jobs will start.${n ? ` ${number(n)} ${n === 1 ? "is" : "are"} still running.` : ""}`,
   resumed: "Jobs start again.",
   pauseToo: "Pause it too",
-  pausedBy: "paused by ",
-  somebody: "somebody",
-  since: " since ",
-  until: ", until ",
 
   delay: "Delay between jobs…",
   delayTitle: "Delay between jobs",
@@ -135,6 +132,7 @@ export const words = {
   clearVerb: (n) => `Hide ${count(n, "job")}`,
   cleared: (n) => `Cleared ${count(n, "job")}.`,
   today: "Today",
+  todayOf: (found) => [],
   pane: "Selected job",
   paneEmpty: "Select a job to see more of it.",
 };
