@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from lineclear.job import Job, Lane, State
     from lineclear.queue import Queue
     from lineclear.tasks import Task
+    from lineclear.web.app import create_app as page
 
 __all__ = [
     "BadInput",
@@ -57,6 +58,7 @@ __all__ = [
     "UnknownLane",
     "UnknownTask",
     "WrongState",
+    "page",
 ]
 
 _HOMES = {
@@ -66,13 +68,15 @@ _HOMES = {
     "Queue": "queue",
     "State": "job",
     "Task": "tasks",
+    "page": "web.app",
 }
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'lineclear' has no attribute '{name}'")
-    value: object = getattr(import_module(f"lineclear.{_HOMES.get(name, 'errors')}"), name)
+    home = import_module(f"lineclear.{_HOMES.get(name, 'errors')}")
+    value: object = getattr(home, "create_app" if name == "page" else name)
     globals()[name] = value
     return value
 

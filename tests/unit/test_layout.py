@@ -15,7 +15,7 @@ LONGEST = 400
 PUBLIC = """
     BadInput Cancelled Context Interrupted Job Lane LeaseLost LineClearError NoSuchJob Queue Refused
     State Stopped StoreBusy StoreError StoreFull StoreRefused Task TaskLoadError TooLarge
-    UnknownLane UnknownTask WrongState
+    UnknownLane UnknownTask WrongState page
 """
 PROMISE = re.compile(r"^\| ([EBACDGHIp]\d+) \|", re.MULTILINE)
 
@@ -23,11 +23,11 @@ PROMISE = re.compile(r"^\| ([EBACDGHIp]\d+) \|", re.MULTILINE)
 def test_public_names_are_these() -> None:
     assert sorted(lineclear.__all__) == PUBLIC.split()
     for name in lineclear.__all__:
-        assert getattr(lineclear, name).__name__ == name
+        assert getattr(lineclear, name).__name__ == {"page": "create_app"}.get(name, name)
 
 
 def test_importing_the_package_loads_none_of_it() -> None:
-    heavy = "lineclear.store pydantic sqlite3 asyncio typer rich"
+    heavy = "lineclear.store lineclear.web pydantic sqlite3 asyncio typer rich"
     code = f"import sys, lineclear; print([n for n in {heavy.split()} if n in sys.modules])"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

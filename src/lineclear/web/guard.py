@@ -87,8 +87,8 @@ class Guard:
             try:
                 who = await self._who(asked)
                 answer = _not_allowed(asked, who)
-            except StoreError as error:
-                answer = problem(503, str(error))
+            except StoreError:
+                answer = problem(503, _NO_TOKENS)
         if answer is None:
             scope["state"] = {**scope.get("state", {}), "who": who}
             answer = self.app
@@ -181,4 +181,5 @@ def _bounded(receive: Receive) -> Receive:
     return bounded
 
 
+_NO_TOKENS = "The tokens cannot be read, so nobody is let in. Why: lineclear token list."
 _TOO_LARGE = f"The body is over {BODY_LIMIT:,} bytes. Nothing was done."

@@ -1,0 +1,101 @@
+"""What machines ask: whether it lives, and how the queue is in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from tests.browser.harness import Ground
+from tests.helpers import wait_until
+from tests.web.conftest import Page
+
+from lineclear import Queue
+from lineclear.web.app import create_app
+from lineclear.web.tokens import Tokens
+
+
+def numbers(page: Page, **headers: str) -> dict[tuple[str, ...], float]:
+    """Each sample, by its name and the values of its labels."""
+    answer = page.get("/-/metrics", headers=headers)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"].startswith("application/openmetrics-text")
+    return {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+
+
+def test_health_says_how_it_is_and_names_nothing(queue: Queue) -> None:
+    queue.submit("render", {"name": "The Secret"})
+    Tokens(queue.files).add("phone", "view", now_ms=0)
+    answer = Page(create_app(queue)).get("/-/health")
+    assert answer.status_code == 200
+    said = answer.json()
+    assert said.pop("version")
+    assert said == {"status": "ok", "database": "ok", "workers": 0, "unserved": 1}
+
+
+def test_health_says_why_it_is_not(queue: Queue) -> None:
+    page = Page(create_app(queue))
+    assert page.get("/-/health").status_code == 200
+    queue.close()
+    queue.database.write_bytes(b"no database " * 100)
+    for end in ("-wal", "-shm"):
+        queue.database.with_name(queue.database.name + end).unlink(missing_ok=True)
+    answer = page.get("/-/health")
+    assert answer.status_code == 503
+    assert answer.json()["detail"]
+
+
+def test_metrics_are_the_queue_in_numbers(page: Page, queue: Queue) -> None:
+    for name in ("Dune", "Emma", 'odd "name"\n'):
+        queue.submit("render", {"name": name})
+    queue.remove(1)
+    seen = numbers(page)
+    assert seen["lineclear_jobs", "render", "waiting"] == 2
+    assert seen["lineclear_jobs", "render", "cancelled"] == 1
+    assert seen["lineclear_jobs", "render", "running"] == 0
+    assert seen["lineclear_workers", "render"] == 0
+    assert seen["lineclear_changes_total",] == queue.last_seq()
+    assert seen["lineclear_oldest_waiting_seconds", "render"] >= 0
+
+
+def test_metrics_are_not_for_everybody(queue: Queue) -> None:
+    page = Page(create_app(queue))
+    text = Tokens(queue.files).add("grafana", "view", now_ms=0)
+    assert page.get("/-/metrics").status_code == 401
+    assert numbers(page, Authorization=f"Bearer {text}")
+
+
+def test_durations_are_of_jobs_that_ran(serving: Callable[..., Ground]) -> None:
+    ground = serving(start=False)
+    page = Page(create_app(ground.queue))
+    ids = [ground.site.submit("quick", text=str(n)) for n in range(3)]
+    running = ground.site.submit("slow", name="Dune")
+    ground.site.worker()
+    ground.site.ended(*ids)
+    ground.site.running(running)
+    wait_until(lambda: ("lineclear_beat_age_seconds", "render") in numbers(page))
+    seen = numbers(page)
+    assert seen["lineclear_run_seconds_gcount", "other"] == 3
+    assert seen["lineclear_wait_seconds_gcount", "other"] == 3
+    assert seen["lineclear_run_seconds_bucket", "other", "60.0"] == 3
+    assert 0 < seen["lineclear_run_seconds_gsum", "other"] < 60
+    assert seen["lineclear_jobs", "other", "done"] == 3
+    assert seen["lineclear_jobs", "render", "running"] == 1
+    assert seen["lineclear_workers", "render"] == 1
+    health: dict[str, Any] = page.get("/-/health").json()
+    assert (health["workers"], health["unserved"]) == (1, 0)
+
+
+def test_what_the_database_refuses_is_counted(queue: Queue, page: Page) -> None:
+    tokens = Tokens(queue.files)
+    queue.submit("render", {"name": "Dune"})
+    before = numbers(page)["lineclear_store_errors_total",]
+    tokens.add("phone", "view", now_ms=0)
+    tokens.path.write_text("{")
+    assert page.get("/api/v1/lanes").status_code == 503
+    tokens.path.unlink()
+    assert numbers(page)["lineclear_store_errors_total",] == before + 1
