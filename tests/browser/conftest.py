@@ -59,6 +59,7 @@ def browse(chromium: Browser) -> Iterator[Browse]:
     yield opened
     try:
         for visit in visits:
+            print(visit.shown())  # seen where the test fails
             visit.check()
     finally:
         for context in {visit.context for visit in visits}:

@@ -306,6 +306,12 @@ class Visit:
         """Problems that match one of these belong to what is tested."""
         self.expected += patterns
 
+    def shown(self) -> str:
+        """The window as text, for whoever reads of a failure."""
+        if self.page.is_closed():
+            return "a closed window"
+        return f"--- {self.page.url}\n{self.page.locator('body').inner_text()[:3000]}"
+
     def check(self) -> None:
         if not self.page.is_closed():
             self.page.evaluate("1")  # whatever the browser has reported by now is delivered
