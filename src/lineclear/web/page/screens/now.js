@@ -13,11 +13,11 @@ const TODAY = matchMedia("(min-width: 100em)");
 export async function open(root, { live, me }) {
   const pane = h("aside", { class: "pane", "aria-label": words.pane });
   const today = h("aside", { class: "today", "aria-label": words.today });
-  const shown = board({ drawn });
-  root.append(h("div", { class: "now" }, shown.el, pane, today));
   let selected = null;
   let job = null; // the screen in the pane
   let waits = 0;
+  const shown = board({ drawn });
+  root.append(h("div", { class: "now" }, shown.el, pane, today));
 
   function drawn(state) {
     mark();
