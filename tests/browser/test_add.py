@@ -134,7 +134,7 @@ def test_what_does_not_fit_is_said_at_its_field(serving: Any, browse: Browse) ->
         "n => n.getAttribute('aria-describedby').split(' ').some("
         "id => document.getElementById(id).classList.contains('wrong'))"
     )
-    page.get_by_label("Lane").fill("no such lane")
+    page.locator("#lane").fill("no such lane")
     tags.fill("")
     add(page)
     expect(page.locator("#lane-wrong")).to_contain_text("lane")
@@ -146,7 +146,7 @@ def test_case_h6_a_double_click_adds_one_job(served: Ground, browse: Browse) -> 
     expect(page.locator(".estimate")).to_contain_text("Would be 1st")
     page.get_by_role("button", name="Add", exact=True).dblclick()
     expect(page.get_by_text("Added as 1st").first).to_be_visible()
-    page.get_by_role("link", name="Open").first.click()
+    page.get_by_role("button", name="Open").click()
     expect(page).to_have_url(re.compile(r"/jobs/1$"))
     assert len(served.queue.jobs()) == 1
 
@@ -166,14 +166,14 @@ def test_where_and_when_are_asked_and_told_before(served: Ground, browse: Browse
         served.queue.submit("slow", {"name": name})
     page = browse(served, "add?task=slow").page
     expect(page.locator(".estimate")).to_contain_text("once nothing is missing")
-    page.get_by_label("name").fill("Dune")
+    page.get_by_label("name", exact=True).fill("Dune")
     expect(page.locator(".estimate")).to_contain_text("Would be 3rd")
-    page.get_by_label("First").check()
+    page.locator("#position-first").check()
     expect(page.locator(".estimate")).to_contain_text("Would be 1st")
-    page.get_by_label("Not before").fill("2099-01-02T03:04")
-    page.get_by_label("Paused").check()
-    page.get_by_label("Title").fill("My Dune")
-    page.get_by_label("Lane").fill("other")
+    page.locator("#not_before").fill("2099-01-02T03:04")
+    page.locator("#paused").check()
+    page.locator("#title").fill("My Dune")
+    page.locator("#lane").fill("other")
     add(page)
     expect(page.locator(".result")).to_contain_text("Added")
     job = job_of(served)
@@ -187,10 +187,10 @@ def test_what_was_typed_outlives_theme_reload_and_lost_connection(
 ) -> None:
     visit = browse(served, "add?task=slow")
     page = visit.page
-    page.get_by_label("name").fill("Half written")
-    page.get_by_label("First").check()
+    page.get_by_label("name", exact=True).fill("Half written")
+    page.locator("#position-first").check()
     page.evaluate("localStorage.setItem('lineclear.theme', 'night'); lineclearTheme()")
-    expect(page.get_by_label("name")).to_have_value("Half written")
+    expect(page.get_by_label("name", exact=True)).to_have_value("Half written")
     visit.expect("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_NETWORK", "ERR_")
     served.server.kill()
     expect(page.get_by_role("button", name="Add", exact=True)).to_have_attribute(
@@ -198,18 +198,18 @@ def test_what_was_typed_outlives_theme_reload_and_lost_connection(
     )
     page.get_by_role("button", name="Add", exact=True).dispatch_event("click")
     expect(page.locator(".adding > .wrong")).to_contain_text("What you typed is kept.")
-    page.get_by_label("name").fill("Wholly written")
+    page.get_by_label("name", exact=True).fill("Wholly written")
     served.server.start()
     expect(page.get_by_role("button", name="Add", exact=True)).not_to_have_attribute(
         "aria-disabled", "true", timeout=20_000
     )
     page.reload()
-    expect(page.get_by_label("name")).to_have_value("Wholly written")
-    expect(page.get_by_label("First")).to_be_checked()
+    expect(page.get_by_label("name", exact=True)).to_have_value("Wholly written")
+    expect(page.locator("#position-first")).to_be_checked()
     add(page)
     expect(page.locator(".result")).to_contain_text("Added")
     assert job_of(served).title == "Wholly written"
-    expect(page.get_by_label("name")).to_have_value("")
+    expect(page.get_by_label("name", exact=True)).to_have_value("")
 
 
 def test_added_again_with_changes(served: Ground, browse: Browse) -> None:
@@ -217,11 +217,11 @@ def test_added_again_with_changes(served: Ground, browse: Browse) -> None:
     job = served.queue.submit("rich", args)
     page = browse(served, f"jobs/{job.id}").page
     page.get_by_role("link", name="Add again with changes").click()
-    expect(page.get_by_label("book")).to_have_value("7")
+    expect(page.get_by_label("book", exact=True)).to_have_value("7")
     expect(field(page, "voice").get_by_role("combobox")).to_have_value("1")
     expect(field(page, "chapters").get_by_role("spinbutton")).to_have_count(2)
-    expect(page.get_by_label("draft")).to_be_checked()
-    page.get_by_label("book").fill("8")
+    expect(page.get_by_label("draft", exact=True)).to_be_checked()
+    page.get_by_label("book", exact=True).fill("8")
     add(page)
     expect(page.locator(".result")).to_contain_text("Added")
     again = job_of(served)
@@ -236,7 +236,7 @@ def loud(ctx: Context, text: str = "<img src=x onerror=alert(1)>"):
 """
     page = browse(serving(source=source), "add").page
     expect(page.locator(".task .hint")).to_contain_text("<img src=x")
-    expect(page.get_by_label("text")).to_have_value("<img src=x onerror=alert(1)>")
+    expect(page.get_by_role("textbox", name="text")).to_have_value("<img src=x onerror=alert(1)>")
     expect(page.locator("img")).to_have_count(0)
 
 

@@ -3,6 +3,7 @@
 // never lose a text that does not fit: what was typed is kept as text until it is read.
 
 import { h } from "./dom.js";
+import { add as words } from "./phrases.js";
 
 const SCALARS = ["string", "integer", "number", "boolean"];
 
@@ -78,7 +79,8 @@ function field(asked, start) {
   const main = control.main ?? control.element;
   main.setAttribute("aria-describedby", [about?.id, wrong.id].filter(Boolean).join(" "));
   const name = asked.given.title && asked.given.title !== asked.name ? asked.given.title : asked.name;
-  const label = [name, asked.required ? null : h("span", { class: "optional" }, " optional")];
+  const always = asked.required || ["boolean", "choice"].includes(asked.kind);
+  const label = [name, always ? null : h("span", { class: "optional" }, ` ${words.optional}`)];
   const blame = (sentence) => {
     wrong.textContent = sentence;
     if (sentence) main.setAttribute("aria-invalid", "true");
@@ -88,9 +90,9 @@ function field(asked, start) {
   };
   const element =
     asked.kind === "list"
-      ? h("fieldset", { class: "field list", dataset: { field: asked.name } },
+      ? h("fieldset", { class: "field", dataset: { field: asked.name } },
           h("legend", null, ...label), about, control.element, wrong)
-      : h("div", { class: `field ${asked.kind}`, dataset: { field: asked.name } },
+      : h("div", { class: `field kind-${asked.kind}`, dataset: { field: asked.name } },
           h("label", { for: id }, ...label), about, control.element, wrong);
   element.addEventListener("input", () => blame(""));
   return { element, blame, typed: control.typed, read: control.read };

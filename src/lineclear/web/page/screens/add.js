@@ -57,7 +57,7 @@ class Adding {
       input: () => this.changed(),
       change: () => this.changed(),
     } }, this.chooser(), this.fields, this.options.element, this.estimate, this.wrong,
-      h("div", { class: "form-acts" }, this.button), this.result);
+      this.result, h("div", { class: "form-acts" }, this.button));
     root.append(this.form);
     this.watch = () => this.allow();
     live.addEventListener("status", this.watch);
