@@ -112,6 +112,7 @@ async function send(what) {
 /** Settled once the stream has brought what was asked for: a newer row, or anything for a lane. */
 function confirmed(key) {
   const entry = asked.get(key);
+  if (!entry) return; // the stream was faster than the answer
   if (entry.version === null) return entry.heard && entry.answer !== null && settle(key);
   const row = live.row(entry.id);
   const gone = !row && entry.answer !== null;
