@@ -26,11 +26,11 @@ export function dataBlock(value, what) {
   const more = cut && h("button", { type: "button", class: "btn small", on: { click: () => {
     text(box, visible(whole));
     more.remove();
-  } } }, `Show all ${number(whole.length)} characters`);
+  } } }, h("span", null, `Show all ${number(whole.length)} characters`));
   const copy = h("button", { type: "button", class: "btn small", on: { click: async () => {
     if (await copied(whole)) toast(`Copied the ${what}.`);
     else announce("The browser does not let a page copy here. Select the text instead.");
-  } } }, "Copy");
+  } } }, h("span", null, "Copy"));
   return h("div", { class: "data-block" },
     unreadable(value) && h("p", { class: "warn" }, `The ${what} cannot be decoded. This is their raw text.`),
     box, h("p", { class: "data-acts" }, copy, more));

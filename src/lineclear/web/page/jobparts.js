@@ -52,7 +52,7 @@ export function steps(found, job) {
   const list = h("ol", { class: "steps" }, ...found.slice(-STEPS_SHOWN).map(item));
   const more = hidden.length > 0 && h("button", { type: "button", class: "btn small", on: {
     click: () => { list.prepend(...hidden.map(item)); more.remove(); },
-  } }, `Show the ${count(hidden.length, "step")} before`);
+  } }, h("span", null, `Show the ${count(hidden.length, "step")} before`));
   return [h("p", { class: "muted" }, `${count(found.length, "step")} done, all of them kept.`), more, list];
 }
 

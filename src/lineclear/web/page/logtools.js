@@ -20,7 +20,7 @@ export function logTools(view) {
 
   function step(text, name, by) {
     return h("button", { type: "button", class: "btn small", "aria-label": name, hidden: true,
-      on: { click: () => go(by) } }, text);
+      on: { click: () => go(by) } }, h("span", null, text));
   }
 
   function search() {
@@ -75,7 +75,7 @@ export function logTools(view) {
     else announce("The browser does not let a page copy here. Select the lines instead.");
   }
 
-  const download = h("a", { class: "btn small", download: "" }, "Download");
+  const download = h("a", { class: "btn small", download: "" }, h("span", null, "Download"));
   const link = () => {
     const which = view.attempt();
     download.href = below(`jobs/${view.job}/log.txt${which === null ? "" : `?try=${which}`}`);
@@ -83,8 +83,8 @@ export function logTools(view) {
   link();
 
   const node = h("div", { class: "log-tools", role: "group", "aria-label": "Log tools" },
-    h("span", { class: "log-finder" }, words, previous, next, found), times, wrap, aloud,
-    h("button", { type: "button", class: "btn small", on: { click: copy } }, "Copy"), download);
+    h("span", { class: "log-finder" }, words, previous, next, found), times, wrap,
+    h("button", { type: "button", class: "btn small", on: { click: copy } }, h("span", null, "Copy")), download, aloud);
   return {
     node,
     keys: { "/": () => words.focus() },
@@ -98,7 +98,7 @@ export function logTools(view) {
 function flip(text, name, otherwise, act) {
   let on = (name ? store.get(`log.${name}`, otherwise) : otherwise) === "on";
   const button = h("button", { type: "button", class: "btn small", "aria-pressed": String(on),
-    on: { click: () => { on = !on; if (name) store.set(`log.${name}`, on ? "on" : "off"); show(); } } }, text);
+    on: { click: () => { on = !on; if (name) store.set(`log.${name}`, on ? "on" : "off"); show(); } } }, h("span", null, text));
   const show = () => {
     button.setAttribute("aria-pressed", String(on));
     act(on);

@@ -19,6 +19,17 @@ let watcher = null; // the one view whose log the stream carries
 
 /** row: () => the job's row now; attempt: null follows the newest try. */
 export function logView({ job, row, attempt = null, first = FIRST, tools = true, name = "Log" }) {
+  let number = attempt;
+  let start = null; // where the lines that are here begin; null: at the log's beginning
+  let cursor = null; // where they end
+  let over = null;
+  let unread = 0;
+  let following = true;
+  let detached = false; // the end of the log is not among the lines
+  let loading = 0;
+  let ready = false;
+  let closed = false;
+
   const list = h("div", { class: "log-lines" });
   const lines = new Lines(list);
   const earlier = h("button", { type: "button", class: "log-earlier", hidden: true,
@@ -30,17 +41,6 @@ export function logView({ job, row, attempt = null, first = FIRST, tools = true,
     on: { click: () => toEnd() } });
   const bar = tools ? logTools({ pane, lines, job, attempt: () => number }) : null;
   const node = h("div", { class: "log-view" }, bar?.node, h("div", { class: "log-frame" }, pane, fresh));
-
-  let number = attempt;
-  let start = null; // where the lines that are here begin; null: at the log's beginning
-  let cursor = null; // where they end
-  let over = null;
-  let unread = 0;
-  let following = true;
-  let detached = false; // the end of the log is not among the lines
-  let loading = 0;
-  let ready = false;
-  let closed = false;
 
   const self = { grow };
   const jump = () => { pane.scrollTop = pane.scrollHeight; };

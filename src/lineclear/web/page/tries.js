@@ -4,6 +4,7 @@
 import { h } from "./dom.js";
 import { timeline } from "./jobparts.js";
 import { logView } from "./logview.js";
+import { link } from "./router.js";
 
 /** Nothing is shown while there is one try only. */
 export function triesTabs(job, row) {
@@ -17,7 +18,7 @@ export function triesTabs(job, row) {
   function choose(number, { focus = false } = {}) {
     if (number !== chosen) {
       view?.close();
-      view = logView({ job, row, attempt: number, name: `Log of try ${number}` });
+      view = logView({ job, row, attempt: number, tools: false, name: `Log of try ${number}` });
     }
     chosen = number;
     for (const tab of tabs.children) {
@@ -28,7 +29,7 @@ export function triesTabs(job, row) {
     }
     panel.setAttribute("aria-label", `Try ${number}`);
     panel.replaceChildren(timeline(events.filter((event) => event.attempt === number && event.kind !== "step")),
-      view.node);
+      view.node, h("p", null, h("a", { href: link(`jobs/${job}/log?try=${number}`) }, `Whole log of try ${number}`)));
   }
 
   tabs.addEventListener("keydown", (event) => {

@@ -116,13 +116,13 @@ const address = (...more) => link(`history?${new URLSearchParams(pairs(...more))
 function empty(filters, filtered, before) {
   const said = (text, ...more) => h("div", { class: "empty" }, h("p", null, text), ...more);
   if (!filtered) return said(before ? words.noOlder : words.nothing);
-  return said(words.none(visible(sentence(filters))), h("p", null, h("a", { class: "btn", href: link("history") }, words.clear)));
+  return said(words.none(visible(sentence(filters))), h("p", null, h("a", { class: "btn", href: link("history") }, h("span", null, words.clear))));
 }
 
 function pager(filters, before, next) {
   if (!before && !next) return null;
   return h("nav", { class: "pager", "aria-label": words.pages },
-    before && h("a", { class: "btn", href: address(filters) }, words.newest),
+    before && h("a", { class: "btn", href: address(filters) }, h("span", null, words.newest)),
     h("span", { "aria-current": "page" }, before ? words.older : words.newestHere),
-    next && h("a", { class: "btn", rel: "next", href: address(filters, next) }, words.earlier));
+    next && h("a", { class: "btn", rel: "next", href: address(filters, next) }, h("span", null, words.earlier)));
 }

@@ -9,6 +9,9 @@ import { logView } from "../logview.js";
 import { go, link } from "../router.js";
 import { lost } from "./lost.js";
 
+const LEAST_PX = 320;
+const EDGE_PX = 8;
+
 export async function open(place, { params, query }) {
   const id = Number(params.id);
   let job;
@@ -26,14 +29,29 @@ export async function open(place, { params, query }) {
     tries.append(h("a", { class: "small", href: link(`jobs/${id}/log?try=${number}`),
       "aria-current": here ? "page" : null }, `Try ${number}`));
   }
-  place.append(h("div", { class: "log-screen" },
+  const screen = h("div", { class: "log-screen" },
     h("header", { class: "log-head" },
       h("h2", null, h("a", { href: link(`jobs/${id}`), class: "title" }, title), " · log"),
       tries.childElementCount > 0 && tries),
-    view.node));
+    view.node);
+  place.append(screen);
+  const fit = () => { screen.style.blockSize = `${room(screen)}px`; };
+  fit();
+  addEventListener("resize", fit);
   return {
     title: `${title} · log`,
     keys: { ...view.keys, l: () => go(`jobs/${id}`) },
-    close: view.close,
+    close() {
+      removeEventListener("resize", fit);
+      view.close();
+    },
   };
+}
+
+/** What the window leaves between the header and, on phones, the tabs. */
+function room(screen) {
+  const nav = document.getElementById("nav");
+  const below = nav && getComputedStyle(nav).position === "fixed" ? nav.offsetHeight : 0;
+  const above = screen.getBoundingClientRect().top + scrollY;
+  return Math.max(LEAST_PX, innerHeight - above - below - EDGE_PX);
 }
