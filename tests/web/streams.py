@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -51,12 +51,19 @@ class Server:
         return state
 
     @contextmanager
-    def watch(self, *, headers: dict[str, str] | None = None, **params: Any) -> Iterator[Watcher]:
-        watcher = Watcher(f"{self.url}/api/v1/stream", {"marks": 1, **params}, headers or {})
+    def watch(self, **more: Any) -> Iterator[Watcher]:
+        watcher = self.open(**more)
         try:
             yield watcher
         finally:
             watcher.close()
+
+    def open(
+        self, *, headers: dict[str, str] | None = None, fold: Fold | None = None, **params: Any
+    ) -> Watcher:
+        """``fold``: what is known from before."""
+        url = f"{self.url}/api/v1/stream"
+        return Watcher(url, {"marks": 1, **params}, headers or {}, fold or Fold())
 
 
 @contextmanager
@@ -146,16 +153,17 @@ def shown(state: Public) -> Public:
 class Watcher:
     """One stream, read by a thread of its own."""
 
-    def __init__(self, url: str, params: Public, headers: dict[str, str]) -> None:
+    def __init__(self, url: str, params: Public, headers: dict[str, str], fold: Fold) -> None:
         self.events: list[tuple[str, str, Public]] = []
         """(event, id, data)"""
-        self.fold = Fold()
+        self.fold = fold
         self.cursor = ""
         self.status = 0
         self.headers: Public = {}
         self.problem: Public = {}
         self.over = False
         self.trouble = ""
+        self._closing = False
         self._client = httpx.Client(timeout=60)
         self._answer: httpx.Response | None = None
         request = self._client.build_request("GET", url, params=params, headers=headers)
@@ -184,11 +192,8 @@ class Watcher:
                     self.fold.take(event, data)
                     self.cursor = number or self.cursor
                     self.events.append((event, number, data))
-        except (httpx.HTTPError, OSError) as error:
-            self.trouble = repr(error)
         except Exception as error:
-            self.trouble = repr(error)
-            raise
+            self.trouble = "" if self._closing else repr(error)
         finally:
             self.over = True
 
@@ -225,13 +230,12 @@ class Watcher:
 
     def close(self) -> None:
         """Go away, as a closed tab does."""
+        self._closing = True
         if self._answer is not None:
             network = self._answer.extensions.get("network_stream")
             sock = network.get_extra_info("socket") if network else None
             if sock is not None:
-                try:
+                with suppress(OSError):
                     sock.shutdown(2)
-                except OSError:
-                    pass
         self._thread.join(10)
         self._client.close()

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from lineclear.bell import Listener
-from lineclear.errors import StoreError
+from lineclear.errors import StoreBusy, StoreError
 from lineclear.queue import Queue
 from lineclear.web import state
 from lineclear.web.changes import (
@@ -39,7 +39,9 @@ MOST_LINES = 500
 """Lines of the journal told one by one; more at once are a snapshot."""
 KEPT_LINES = 2_000
 """Lines of the journal after which somebody who was away gets a snapshot."""
+OPENING_S = 5.0
 FRESH_S = 1.0
+"""How long a look serves those who come after it."""
 BUFFER_BYTES = 1024 * 1024
 STREAMS_OF_A_BROWSER = 4
 
@@ -243,8 +245,11 @@ class Hub:
         self._rung.clear()
         self._run = asyncio.create_task(self._watch())
         self._run.add_done_callback(self._ended)
-        # The first look has to be a writer's, see bell/.
-        await asyncio.to_thread(self._first)
+        try:  # The first look has to be a writer's, see bell/.
+            async with asyncio.timeout(OPENING_S):
+                await asyncio.to_thread(self._first)
+        except TimeoutError:
+            raise StoreBusy(f"{self.queue.database} is locked by another process.") from None
         self.seq = await asyncio.to_thread(self.queue.last_seq)
 
     def _first(self) -> None:
@@ -359,7 +364,7 @@ class Hub:
     async def _missed(self, after: str, channel: Channel) -> list[Event] | None:
         """What somebody who was here at cursor ``after`` has to hear; ``None``: a snapshot."""
         boot, _, number = after.rpartition("-")
-        if boot != self.boot or not number.isdecimal() or not 0 < int(number) <= self.seq:
+        if boot != self.boot or not number.isdecimal() or int(number) > self.seq:
             return None
         window = rows(channel.state)
         named = await asyncio.to_thread(

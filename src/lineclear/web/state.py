@@ -60,10 +60,14 @@ def named_since(
     no more. Nothing at all where there are more than ``most`` lines, or where some may be missing:
     the line of that number is there no more.
     """
-    lines = queue.events(after=since - 1, limit=most + 2)
-    if not lines or lines[0].seq != since or len(lines) > most + 1:
+    first = max(since, 1)
+    lines = queue.events(after=first - 1, limit=most + 2)
+    if not lines or lines[0].seq != first:
         return None
-    ids = {line.job for line in lines[1:] if line.job is not None and lane in (None, line.lane)}
+    lines = lines[1:] if since else lines
+    if len(lines) > most:
+        return None
+    ids = {line.job for line in lines if line.job is not None and lane in (None, line.lane)}
     return {job: known[job] if job in known else row_of(queue, job) for job in sorted(ids)}
 
 
