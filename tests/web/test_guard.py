@@ -36,7 +36,7 @@ def routes(router: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
     """Method and template of each, hidden ones too."""
     for route in router.routes:
         if isinstance(route, APIRoute):
-            for method in sorted(route.methods):
+            for method in sorted(route.methods or ()):
                 yield method, prefix + route.path
         elif inner := getattr(route, "original_router", None):  # included since FastAPI 0.160
             yield from routes(inner, prefix + route.include_context.prefix)

@@ -22,7 +22,7 @@ def numbers(page: Page, **headers: str) -> dict[tuple[str, ...], float]:
     assert answer.headers["content-type"].startswith("application/openmetrics-text")
     return {
         (sample.name, *sample.labels.values()): sample.value
-        for family in text_string_to_metric_families(answer.text)
+        for family in text_string_to_metric_families(answer.text)  # type: ignore[no-untyped-call]
         for sample in family.samples
     }
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from fastapi import FastAPI, Request
+from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
@@ -83,6 +84,9 @@ class Guard:
             return
         asked = Asked(scope)
         answer = self._foreign(asked) or _cross_site(asked) or _wrong_body(asked)
+        if answer is None and scope["path"] == scope.get("root_path"):
+            # Without its slash the relative addresses of the page would lead beside it.
+            answer = RedirectResponse(f"{scope['path'].rpartition('/')[2]}/")
         if answer is None:
             try:
                 who = await self._who(asked)

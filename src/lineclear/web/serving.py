@@ -22,7 +22,7 @@ from lineclear.web import DEFAULT_BIND
 
 BACKLOG = 512
 LOCAL = ("127.0.0.1", "::1", "localhost")
-UNDER_WAY_S = 0.3
+UNDER_WAY_S = 0.2
 """How long requests under way have when the server ends; streams never end by themselves."""
 EXIT_INTERRUPTED = 130
 
@@ -112,6 +112,8 @@ async def _serve(app: object, bound: socket.socket, base_path: str, command: Seq
         raise Refused("The server has ended by itself. Start it again.")
     server.end()
     await asyncio.wait({serving}, timeout=UNDER_WAY_S)
+    # What is cut off now, such as a stream, has nobody left to tell.
+    loop.set_exception_handler(lambda *_: None)
     return EXIT_INTERRUPTED if ending.result() == signal.SIGINT else 0
 
 
