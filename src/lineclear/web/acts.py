@@ -120,7 +120,7 @@ def _on_many(api: APIRouter, queue: Queue) -> None:
         refused: list[dict[str, Any]] = []
         with queue.once(asking.key, asking.what) as once:
             refused = [{"id": job_id, "detail": told} for job_id, told in do().refused]
-        jobs: list[Job] = [queue.get(job_id) for job_id in once.jobs]
+        jobs: list[Job] = [queue.brief(job_id) for job_id in once.jobs]
         body = {"jobs": rows(queue, asking, jobs), "refused": refused, "undo": once.undo}
         return Answer(body, headers=replay(once))
 

@@ -19,7 +19,6 @@ from lineclear.job import Job, Lane, State
 from lineclear.queue import Queue
 from lineclear.queue import Request as Once
 from lineclear.shown import Row, fields
-from lineclear.store.base import job_of
 from lineclear.view import Gatherer
 from lineclear.web.guard import Who, asks
 from lineclear.web.problems import Answer, Strict, problem
@@ -133,20 +132,14 @@ def on_job(
         with queue.once(asking.key, asking.what) as once:
             do()
     except WrongState as error:
-        job = queue.get(job_id)
+        job = queue.brief(job_id)
         changed = act not in moves.acts(job) or seen not in (None, job.version)
         with telling(asking):
             told = replies.too_late(act, job, now_ms=queue.now_ms(), me=asking.by)
             now = row(queue, asking, job)
         return problem(409, told if changed else str(error), job=now)
-    after = row(queue, asking, queue.get(job_id))
+    after = row(queue, asking, queue.brief(job_id))
     return Answer({**after, "undo": once.undo}, headers=replay(once))
-
-
-def brief(queue: Queue, job_id: int) -> Job:
-    """The job, its arguments and result cut short. Raises ``NoSuchJob``."""
-    with queue.store.read() as tx:
-        return job_of(tx, job_id)
 
 
 def known_lane(queue: Queue, name: str) -> Lane:

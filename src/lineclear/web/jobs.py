@@ -18,7 +18,6 @@ from lineclear.web.asking import (
     JobId,
     Limit,
     Looking,
-    brief,
     known_lane,
     number,
     routes,
@@ -82,7 +81,7 @@ def _parts(api: APIRouter, queue: Queue) -> None:
     @api.get("/jobs/{job_id}/steps", response_model=models.Steps)
     def steps(job_id: JobId, limit: Annotated[int, Query(ge=1, le=MOST_STEPS)] = 200) -> Response:
         """The last finished steps, oldest first."""
-        brief(queue, job_id)
+        queue.brief(job_id)
         found = queue.steps(job_id)
         told = [
             {
@@ -105,7 +104,7 @@ def _parts(api: APIRouter, queue: Queue) -> None:
         limit: Limit = 200,
     ) -> Response:
         """The last lines of its journal after a number, oldest first."""
-        brief(queue, job_id)
+        queue.brief(job_id)
         now_ms = queue.now_ms()
 
         def told(event: Event) -> dict[str, object]:
@@ -125,6 +124,6 @@ def _parts(api: APIRouter, queue: Queue) -> None:
     @api.get("/jobs/{job_id}/pace", response_model=models.Pace)
     def pace(job_id: JobId) -> Response:
         """How far it was at each measured minute of its present try."""
-        job = brief(queue, job_id)
+        job = queue.brief(job_id)
         points = [[at_ms, shown.finite(done)] for at_ms, done in queue.pace(job_id)]
         return Answer({"points": points, "total": shown.finite(job.total), "unit": job.unit})

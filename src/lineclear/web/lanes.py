@@ -135,7 +135,7 @@ def _acts(api: APIRouter, queue: Queue) -> None:
         handle = queue.lane(lane)
         with queue.once(asking.key, asking.what) as once:
             handle.stop_now(why=given.why, by=asking.by)
-        jobs = [queue.get(job_id) for job_id in once.jobs]
+        jobs = [queue.brief(job_id) for job_id in once.jobs]
         body = {
             "lane": _told(queue, asking, lane)[0],
             "jobs": rows(queue, asking, jobs),

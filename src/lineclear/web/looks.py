@@ -1,11 +1,12 @@
 """Looks that are not of one job or lane: tasks with their forms, workers, counts, figures.
 
-Mounted by app.py. It reads, and never grows with the history.
+Mounted by app.py. It reads; figures grow with what ended in their window, the rest with nothing.
 """
 
 from __future__ import annotations
 
 import inspect
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
@@ -18,6 +19,7 @@ from lineclear.tasks import Task
 from lineclear.web import models
 from lineclear.web.asking import Looking, known_lane, routes
 from lineclear.web.problems import Answer
+from lineclear.when import ago_ms
 
 Lane = Annotated[str | None, Query(min_length=1, max_length=64)]
 Since = Annotated[str, Query(max_length=64, description="`7d`, or ISO 8601.")]
@@ -53,8 +55,15 @@ def router(queue: Queue) -> APIRouter:
         """How many jobs are in the lists, by state."""
         if lane is not None:
             known_lane(queue, lane)
-        found = queue.counts(lane)
-        return Answer({name: getattr(found, name) for name in models.Counts.model_fields})
+        return Answer(asdict(queue.counts(lane)))
+
+    @api.get("/metrics", response_model=models.Stats)
+    def metrics(_: Looking, since: Since = "7d", lane: Lane = None) -> Response:
+        """What was done, how long it took, and how often the ranges shown were right."""
+        if lane is not None:
+            known_lane(queue, lane)
+        since_ms = ago_ms(since, "since", now_ms=queue.now_ms())
+        return Answer(asdict(queue.stats(since_ms, lane=lane)))
 
     return api
 

@@ -66,7 +66,6 @@ class Clearing(_Given):
     """``expect`` is the number the person saw; another number is refused."""
 
     expect: Annotated[int, Field(ge=0, lt=2**53)]
-    why: Text = ""
 
 
 class Before(_Given):
@@ -362,6 +361,37 @@ class Worker(_Told):
     lanes: list[str]
     started_ms: int
     alive: bool | None
+
+
+class Spread(_Told):
+    """Half of `jobs` took less than the median, half of them between low and high."""
+
+    median_ms: int
+    low_ms: int
+    high_ms: int
+    jobs: int
+
+
+class TaskStats(_Told):
+    task: str
+    done: int
+    failed: int
+    ran: Spread | None
+    waited: Spread | None
+
+
+class Stats(_Told):
+    """`throughput`: begin (ms), done and failed of each stretch; `oldest`: id, since when."""
+
+    since_ms: int
+    now_ms: int
+    every_ms: int
+    throughput: list[Annotated[list[int], Field(min_length=3, max_length=3)]]
+    tasks: list[TaskStats]
+    ranges: int
+    inside: int
+    oldest: Annotated[list[int], Field(min_length=2, max_length=2)] | None
+    capped: bool
 
 
 class ProblemDocument(_Told):

@@ -122,6 +122,8 @@ async def _http(request: Request, error: Exception) -> Response:
             told = "There is no such page or route here."
         case 405:
             told = f"{request.method} is not possible here."
+        case 400:
+            return problem(422, "The body is no JSON.", field="body")
         case _:
             told = str(error.detail)
     field = "body" if error.status_code == 422 else None

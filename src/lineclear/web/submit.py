@@ -50,7 +50,7 @@ def router(queue: Queue) -> APIRouter:
         added = None
         with queue.once(asking.key, asking.what) as once:
             added = queue.put(new)
-        job = queue.get(once.jobs[0])
+        job = queue.brief(once.jobs[0])
         is_new = added is not None and added.new
         body = {"job": row(queue, asking, job), "new": is_new, "place": queue.place(job.id)}
         return Answer(body, status=201 if is_new else 200, headers=replay(once))
