@@ -11,7 +11,7 @@ from tests.docs.test_examples import NAMED, blocks, commands
 from tests.web.api import ROOT, Api, server
 
 from lineclear import Queue
-from lineclear.web import models
+from lineclear.web import bodies, models
 
 PAGE = Path(__file__).parents[2] / "docs/reference/http-api.md"
 ROUTE = re.compile(r"^\| `(GET|POST|PATCH) (/[^`]*)` \|([^|]*)\|", re.MULTILINE)
@@ -64,6 +64,6 @@ def test_every_field_of_a_row_is_on_the_page() -> None:
 def test_every_field_of_a_request_is_on_the_page() -> None:
     text = PAGE.read_text().partition("## Acting")[2].partition("## A row")[0]
     named = set(re.findall(r"[`\"](\w+)[`\"]", text))
-    for model in (models.Adding, models.Moving, models.Retrying, models.RetryingAll, models.Hiding,
-                  models.Undoing, models.LaneChange, models.Pausing, models.Clearing):  # fmt: skip
+    for model in (bodies.Adding, bodies.Moving, bodies.Retrying, bodies.RetryingAll, bodies.Hiding,
+                  bodies.Undoing, bodies.LaneChange, bodies.Pausing, bodies.Clearing):  # fmt: skip
         assert set(model.model_fields) - named == set(), model

@@ -15,7 +15,7 @@ from lineclear.errors import WrongState
 from lineclear.figures import duration
 from lineclear.job import Job, State
 from lineclear.queue import Queue
-from lineclear.web import models
+from lineclear.web import bodies, models
 from lineclear.web.asking import (
     Acting,
     JobId,
@@ -29,10 +29,10 @@ from lineclear.web.asking import (
 )
 from lineclear.web.problems import Answer, problem
 
-BECAUSE = models.Because()
-RETRYING = models.Retrying()
-HIDING = models.Hiding()
-UNDOING = models.Undoing()
+BECAUSE = bodies.Because()
+RETRYING = bodies.Retrying()
+HIDING = bodies.Hiding()
+UNDOING = bodies.Undoing()
 
 
 def router(queue: Queue) -> APIRouter:
@@ -57,7 +57,7 @@ def _add(api: APIRouter, queue: Queue, act: str, do: Callable[..., object]) -> N
         job_id: JobId,
         asking: Acting,
         version: Version = None,
-        given: models.Because = BECAUSE,
+        given: bodies.Because = BECAUSE,
     ) -> Response:
         seen = version_of(version)
         return on_job(
@@ -79,13 +79,13 @@ def _add(api: APIRouter, queue: Queue, act: str, do: Callable[..., object]) -> N
 def _with_particulars(api: APIRouter, queue: Queue) -> None:
     @api.post("/jobs/{job_id}/move", response_model=models.JobAfter)
     def move(
-        job_id: JobId, given: models.Moving, asking: Acting, version: Version = None
+        job_id: JobId, given: bodies.Moving, asking: Acting, version: Version = None
     ) -> Response:
         """To another place in its lane's line."""
         match given.to:
-            case models.Before(before=other):
+            case bodies.Before(before=other):
                 to: Any = ("before", other)
-            case models.After(after=other):
+            case bodies.After(after=other):
                 to = ("after", other)
             case place:
                 to = place
@@ -101,7 +101,7 @@ def _with_particulars(api: APIRouter, queue: Queue) -> None:
         job_id: JobId,
         asking: Acting,
         version: Version = None,
-        given: models.Retrying = RETRYING,
+        given: bodies.Retrying = RETRYING,
     ) -> Response:
         """Back in line with its finished steps; `start_over` drops them."""
         seen = version_of(version)
@@ -125,7 +125,7 @@ def _on_many(api: APIRouter, queue: Queue) -> None:
         return Answer(body, headers=replay(once))
 
     @api.post("/jobs/retry", response_model=models.Many)
-    def retry_all(given: models.RetryingAll, asking: Acting) -> Response:
+    def retry_all(given: bodies.RetryingAll, asking: Acting) -> Response:
         """Those that have ended go back in line; why not, for each of the others."""
         return many(
             asking,
@@ -133,12 +133,12 @@ def _on_many(api: APIRouter, queue: Queue) -> None:
         )
 
     @api.post("/jobs/remove", response_model=models.Many)
-    def remove_all(given: models.Ids, asking: Acting) -> Response:
+    def remove_all(given: bodies.Ids, asking: Acting) -> Response:
         """Those that wait are taken out of the line; why not, for each of the others."""
         return many(asking, lambda: queue.remove_all(given.ids, by=asking.by, why=given.why))
 
     @api.post("/clear", response_model=models.Cleared)
-    def clear(asking: Acting, given: models.Hiding = HIDING) -> Response:
+    def clear(asking: Acting, given: bodies.Hiding = HIDING) -> Response:
         """Hide ended jobs from the lists. Rows and logs stay."""
         if given.lane is not None:
             known_lane(queue, given.lane)
@@ -153,7 +153,7 @@ def _on_many(api: APIRouter, queue: Queue) -> None:
         return Answer({"cleared": len(once.jobs), "undo": once.undo}, headers=replay(once))
 
     @api.post("/undo", response_model=models.Undone)
-    def undo(asking: Acting, given: models.Undoing = UNDOING) -> Response:
+    def undo(asking: Acting, given: bodies.Undoing = UNDOING) -> Response:
         """Take back one remove, clear, move or retry of the last seven days."""
         done = None
         with queue.once(asking.key, asking.what) as once:

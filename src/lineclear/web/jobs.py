@@ -13,7 +13,7 @@ from fastapi import APIRouter, Query, Response
 from lineclear import shown, view, words
 from lineclear.job import Event, State
 from lineclear.queue import Queue
-from lineclear.web import acts, models
+from lineclear.web import acts, bodies, models
 from lineclear.web.asking import (
     JobId,
     Limit,
@@ -44,7 +44,7 @@ def router(queue: Queue) -> APIRouter:
         asking: Looking,
         lane: Filter = None,
         task: Filter = None,
-        state: models.StateKey | None = None,
+        state: bodies.StateKey | None = None,
         q: Text = None,
         since: Since = None,
         before: Before = None,

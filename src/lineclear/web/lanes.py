@@ -14,7 +14,7 @@ from lineclear.errors import BadInput, WrongState
 from lineclear.queue import Queue
 from lineclear.shown import fields, lane_fields
 from lineclear.view import Gatherer, picture
-from lineclear.web import models
+from lineclear.web import bodies, models
 from lineclear.web.asking import (
     Acting,
     Asking,
@@ -30,9 +30,9 @@ from lineclear.web.asking import (
 from lineclear.web.problems import Answer, problem
 from lineclear.when import moment_ms
 
-PAUSING = models.Pausing()
-NOTHING = models.Nothing()
-BECAUSE = models.Because()
+PAUSING = bodies.Pausing()
+NOTHING = bodies.Nothing()
+BECAUSE = bodies.Because()
 After = Annotated[str | None, Query(max_length=200, description="The `next` of a page.")]
 
 
@@ -75,7 +75,7 @@ def _looks(api: APIRouter, queue: Queue) -> None:
 
 def _settings(api: APIRouter, queue: Queue) -> None:
     @api.patch("/lanes/{lane}", response_model=models.Lane)
-    def change(lane: LaneName, given: models.LaneChange, asking: Acting) -> Response:
+    def change(lane: LaneName, given: bodies.LaneChange, asking: Acting) -> Response:
         """Set the delay between two jobs, the slots, or both; in force at once."""
         delay_ms = None if given.delay_s is None else round(given.delay_s * 1000)
         handle = queue.lane(lane)
@@ -84,7 +84,7 @@ def _settings(api: APIRouter, queue: Queue) -> None:
         return Answer(_told(queue, asking, lane)[0], headers=replay(once))
 
     @api.post("/lanes/{lane}/pause", response_model=models.Lane)
-    def pause(lane: LaneName, asking: Acting, given: models.Pausing = PAUSING) -> Response:
+    def pause(lane: LaneName, asking: Acting, given: bodies.Pausing = PAUSING) -> Response:
         """Start nothing more here; what runs finishes."""
         handle, until_ms = queue.lane(lane), until(queue, given)
         with queue.once(asking.key, asking.what) as once:
@@ -92,7 +92,7 @@ def _settings(api: APIRouter, queue: Queue) -> None:
         return Answer(_told(queue, asking, lane)[0], headers=replay(once))
 
     @api.post("/lanes/{lane}/resume", response_model=models.Lane)
-    def resume(lane: LaneName, asking: Acting, _: models.Nothing = NOTHING) -> Response:
+    def resume(lane: LaneName, asking: Acting, _: bodies.Nothing = NOTHING) -> Response:
         """Clear every pause of this lane, whoever made it."""
         handle = queue.lane(lane)
         with queue.once(asking.key, asking.what) as once:
@@ -100,7 +100,7 @@ def _settings(api: APIRouter, queue: Queue) -> None:
         return Answer(_told(queue, asking, lane)[0], headers=replay(once))
 
     @api.post("/pause", response_model=models.Lanes)
-    def pause_all(asking: Acting, given: models.Pausing = PAUSING) -> Response:
+    def pause_all(asking: Acting, given: bodies.Pausing = PAUSING) -> Response:
         """Start nothing more in any lane; what runs finishes."""
         until_ms = until(queue, given)
         with queue.once(asking.key, asking.what) as once:
@@ -108,7 +108,7 @@ def _settings(api: APIRouter, queue: Queue) -> None:
         return Answer({"lanes": _told(queue, asking, None)}, headers=replay(once))
 
     @api.post("/resume", response_model=models.Lanes)
-    def resume_all(asking: Acting, _: models.Nothing = NOTHING) -> Response:
+    def resume_all(asking: Acting, _: bodies.Nothing = NOTHING) -> Response:
         """Clear every pause of every lane."""
         with queue.once(asking.key, asking.what) as once:
             queue.resume_all(by=asking.by)
@@ -117,7 +117,7 @@ def _settings(api: APIRouter, queue: Queue) -> None:
 
 def _acts(api: APIRouter, queue: Queue) -> None:
     @api.post("/lanes/{lane}/clear", response_model=models.Removed)
-    def clear(lane: LaneName, given: models.Clearing, asking: Acting) -> Response:
+    def clear(lane: LaneName, given: bodies.Clearing, asking: Acting) -> Response:
         """Take every waiting job out of the line, if they are as many as expected."""
         handle = queue.lane(lane)
         try:
@@ -128,7 +128,7 @@ def _acts(api: APIRouter, queue: Queue) -> None:
         return Answer({"removed": len(once.jobs), "undo": once.undo}, headers=replay(once))
 
     @api.post("/lanes/{lane}/stop-now", response_model=models.StoppedNow)
-    def stop_now(lane: LaneName, asking: Acting, given: models.Because = BECAUSE) -> Response:
+    def stop_now(lane: LaneName, asking: Acting, given: bodies.Because = BECAUSE) -> Response:
         """Pause the lane and end what runs at once; it goes back in line. Says so where nothing
         runs.
         """
@@ -154,7 +154,7 @@ def _told(queue: Queue, asking: Asking, lane: str | None) -> list[dict[str, Any]
         ]
 
 
-def until(queue: Queue, given: models.Pausing) -> int | None:
+def until(queue: Queue, given: bodies.Pausing) -> int | None:
     """When the pause is to end, by whichever way it was said."""
     if given.until is not None and given.for_s is not None:
         raise BadInput("until", "until: say either until or for_s, not both.")

@@ -1,205 +1,17 @@
-"""What the API takes and answers, as exact models: requests are checked by them, answers are
-documented.
-
-Answers are built by view.py and the routers as plain values and never pass through these (a row
-that cannot be decoded must not fail); the tests hold the two together.
-"""
+"""What the API answers beyond single rows and lanes, as exact models, for the document alone."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from lineclear.job import TEXT_LIMIT, State
-from lineclear.looks import Look
-from lineclear.store.acts import MOST_SLOTS
+from lineclear.web.rows import JobAfter, Lane, Row, Told, Whole
 
-MOST_S = 10 * 366 * 86_400
-"""Seconds of the longest delay or pause: ten years."""
-MOST_IDS = 1_000
-
-Id = Annotated[int, Field(ge=1, lt=2**53)]
-Name = Annotated[str, Field(min_length=1, max_length=64)]
-Text = Annotated[str, Field(max_length=TEXT_LIMIT)]
-StateKey = Literal["queued", "running", "done", "failed", "cancelled"]
-Ended = Literal["done", "failed", "cancelled"]
-Act = Literal["hold", "release", "move", "remove", "force", "stop", "kill", "retry"]
-Pair = Annotated[list[float | None], Field(min_length=2, max_length=2)]
+__all__ = ["JobAfter", "Lane", "Row", "Whole"]
 
 
-class _Given(BaseModel):
-    """A request: what is not named here is refused, and nothing is turned into what it is not."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-
-
-class _Told(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-# Requests
-
-
-class Nothing(_Given):
-    pass
-
-
-class Because(_Given):
-    why: Text = ""
-
-
-class Pausing(_Given):
-    """``until`` is ISO 8601 (without an offset: the server's own time), ``for_s`` seconds."""
-
-    why: Text = ""
-    until: Annotated[str, Field(max_length=64)] | None = None
-    for_s: Annotated[float, Field(gt=0, le=MOST_S)] | None = None
-
-
-class LaneChange(_Given):
-    delay_s: Annotated[float, Field(ge=0, le=MOST_S)] | None = None
-    slots: Annotated[int, Field(ge=1, le=MOST_SLOTS)] | None = None
-
-
-class Clearing(_Given):
-    """``expect`` is the number the person saw; another number is refused."""
-
-    expect: Annotated[int, Field(ge=0, lt=2**53)]
-
-
-class Before(_Given):
-    before: Id
-
-
-class After(_Given):
-    after: Id
-
-
-class Moving(_Given):
-    to: Literal["top", "bottom", "up", "down"] | Id | Before | After
-    why: Text = ""
-
-
-class Retrying(_Given):
-    first: bool = False
-    start_over: bool = False
-    why: Text = ""
-
-
-class Ids(_Given):
-    ids: Annotated[list[Id], Field(min_length=1, max_length=MOST_IDS)]
-    why: Text = ""
-
-
-class RetryingAll(Ids):
-    first: bool = False
-
-
-class Hiding(_Given):
-    states: Annotated[list[Ended], Field(min_length=1, max_length=3)] = ["done"]
-    lane: Name | None = None
-    expect: Annotated[int, Field(ge=0, lt=2**53)] | None = None
-
-
-class Undoing(_Given):
-    """``undo`` is the number an act answered; without it the last act is taken back."""
-
-    undo: Id | None = None
-
-
-class Adding(_Given):
-    task: Name
-    args: dict[str, Any] = {}
-    lane: Name | None = None
-    key: Annotated[str, Field(min_length=1, max_length=TEXT_LIMIT)] | None = None
-    title: Text | None = None
-    priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 0
-    first: bool = False
-    paused: bool = False
-    not_before: Annotated[str, Field(max_length=64)] | None = None
-    dry_run: bool = False
-
-
-# Answers
-
-
-class Moment(_Told):
-    at: str | None
-    words: str
-
-
-class Row(_Told):
-    """One job as it is shown. In lists ``args`` and ``result`` are cut; unknown is null."""
-
-    id: int
-    title: str
-    task: str
-    lane: str
-    key: str | None
-    state: State
-    look: Look
-    word: str
-    glyph: str
-    tone: Literal["muted", "accent", "ok", "warn", "bad"]
-    detail: str
-    progress: str
-    note: str
-    place: int | None
-    priority: int
-    try_: Annotated[int, Field(alias="try")]
-    acts: list[Act]
-    stakes: str
-    args: Any
-    result: Any
-    done: float | None
-    total: float | None
-    unit: str
-    percent: int | None
-    left_s: Pair | None
-    starts_in_s: Pair | None
-    cause: str | None
-    error: str | None
-    worked_s: float
-    beat_age_s: float | None
-    moved_age_s: float | None
-    wish: Literal["requeue", "cancel", "kill"] | None
-    added: Moment | None
-    added_by: str
-    not_before: Moment | None
-    paused: Moment | None
-    started: Moment | None
-    ended: Moment | None
-    ended_by: str | None
-    submitted_ms: int
-    run_at_ms: int | None
-    held_ms: int | None
-    started_ms: int | None
-    ended_ms: int | None
-    hidden: bool
-    parent: int | None
-    version: int
-
-
-class JobAfter(Row):
-    """A row after an act; ``undo`` is the act's number where it can be taken back."""
-
-    undo: int | None = None
-
-
-class Whole(Row):
-    """One job with everything: arguments and result uncut, and what only its own page shows."""
-
-    reasons: list[str]
-    kept: float
-    usual: str | None
-    tries: int
-    log: bool
-    steps_done: int
-    files: list[str]
-
-
-class Jobs(_Told):
+class Jobs(Told):
     """A page of rows, and the cursor of the next, if there is one."""
 
     jobs: list[Row]
@@ -210,38 +22,11 @@ class Waiting(Jobs):
     total: int
 
 
-class Pause(_Told):
-    source: str
-    by: str
-    why: str
-    since: str | None
-    until: str | None
-    since_ms: int
-    until_ms: int | None
-
-
-class Lane(_Told):
-    """``next_start_ms`` is there while the delay between jobs runs."""
-
-    name: str
-    slots: int
-    delay_s: float
-    running: int
-    waiting: int
-    workers: int
-    last_served: str | None
-    last_served_ms: int | None
-    pauses: list[Pause]
-    sentence: str
-    next_start_ms: int | None
-    counts_capped: bool
-
-
-class Lanes(_Told):
+class Lanes(Told):
     lanes: list[Lane]
 
 
-class StoppedNow(_Told):
+class StoppedNow(Told):
     """``sentence`` says so where nothing ran and nothing was done."""
 
     lane: Lane
@@ -249,22 +34,22 @@ class StoppedNow(_Told):
     sentence: str
 
 
-class Removed(_Told):
+class Removed(Told):
     removed: int
     undo: int | None
 
 
-class Cleared(_Told):
+class Cleared(Told):
     cleared: int
     undo: int | None
 
 
-class Refusal(_Told):
+class Refusal(Told):
     id: int
     detail: str
 
 
-class Many(_Told):
+class Many(Told):
     """What was done to each, and why not to the others."""
 
     jobs: list[Row]
@@ -272,13 +57,13 @@ class Many(_Told):
     undo: int | None
 
 
-class Undone(_Told):
+class Undone(Told):
     kind: str
     ids: list[int]
     sentence: str
 
 
-class Added(_Told):
+class Added(Told):
     """``new`` is false where a live job with that key is there already: that one is answered."""
 
     job: Row
@@ -286,7 +71,7 @@ class Added(_Told):
     place: int | None
 
 
-class Estimate(_Told):
+class Estimate(Told):
     """What adding would do (``dry_run``): nothing was added."""
 
     job: None
@@ -296,7 +81,7 @@ class Estimate(_Told):
     starts: str
 
 
-class Counts(_Told):
+class Counts(Told):
     """Ended jobs in the lists, and what is live; ``capped`` where counting stopped."""
 
     done: int
@@ -307,7 +92,7 @@ class Counts(_Told):
     capped: bool
 
 
-class Step(_Told):
+class Step(Told):
     name: str
     weight: float
     result: Any
@@ -316,12 +101,12 @@ class Step(_Told):
     attempt: int
 
 
-class Steps(_Told):
+class Steps(Told):
     steps: list[Step]
     total: int
 
 
-class Event(_Told):
+class Event(Told):
     seq: int
     at_ms: int
     kind: str
@@ -330,11 +115,11 @@ class Event(_Told):
     text: str
 
 
-class Events(_Told):
+class Events(Told):
     events: list[Event]
 
 
-class Pace(_Told):
+class Pace(Told):
     """(ms, done) at each measured minute of the present try."""
 
     points: list[Annotated[list[float], Field(min_length=2, max_length=2)]]
@@ -342,7 +127,7 @@ class Pace(_Told):
     unit: str
 
 
-class TaskAbout(_Told):
+class TaskAbout(Told):
     name: str
     lane: str
     title: str | None
@@ -353,7 +138,7 @@ class TaskAbout(_Told):
     usual: str | None
 
 
-class Worker(_Told):
+class Worker(Told):
     id: str
     host: str
     pid: int
@@ -363,7 +148,7 @@ class Worker(_Told):
     alive: bool | None
 
 
-class Spread(_Told):
+class Spread(Told):
     """Half of `jobs` took less than the median, half of them between low and high."""
 
     median_ms: int
@@ -372,7 +157,7 @@ class Spread(_Told):
     jobs: int
 
 
-class TaskStats(_Told):
+class TaskStats(Told):
     task: str
     done: int
     failed: int
@@ -380,7 +165,7 @@ class TaskStats(_Told):
     waited: Spread | None
 
 
-class Stats(_Told):
+class Stats(Told):
     """`throughput`: begin (ms), done and failed of each stretch; `oldest`: id, since when."""
 
     since_ms: int
@@ -394,7 +179,7 @@ class Stats(_Told):
     capped: bool
 
 
-class ProblemDocument(_Told):
+class ProblemDocument(Told):
     """RFC 9457; ``detail`` is the sentence for people."""
 
     type: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from lineclear.queue import Queue
-from lineclear.web import models
+from lineclear.web import bodies, models
 from lineclear.web.asking import Acting, replay, routes, row, telling
 from lineclear.web.outlook import outlook
 from lineclear.web.problems import Answer
@@ -25,7 +25,7 @@ def router(queue: Queue) -> APIRouter:
         response_model=models.Added,
         responses={200: {"model": models.Added | models.Estimate, "description": "Not added"}},
     )
-    def add(given: models.Adding, asking: Acting) -> Response:
+    def add(given: bodies.Adding, asking: Acting) -> Response:
         """Put a job in line. 200 where a live job with its key is there already, or for
         `dry_run`.
         """
