@@ -66,8 +66,11 @@ class JobScreen {
     place.append(h("article", { class: `job${compact ? " job-compact" : ""}` }, ...this.parts));
     this.onRows = ({ ids }) => ids?.has(id) && this.changed();
     this.onTick = () => this.draw();
+    // Why a job waits also depends on its lane and on those before it.
+    this.onLane = () => this.job.state === "queued" && this.soon();
     for (const type of ["rows", "snapshot"]) live.addEventListener(type, this.onRows);
     for (const type of ["tick", "status"]) live.addEventListener(type, this.onTick);
+    for (const type of ["queue", "order"]) live.addEventListener(type, this.onLane);
     this.draw({ whole: true });
   }
 
@@ -92,7 +95,11 @@ class JobScreen {
       this.job = { ...before, ...now };
     }
     this.draw();
-    if (row && row.version === before.version) return;
+    if (!row || row.version !== before.version) this.soon();
+  }
+
+  /** Asks for all of it again, once, when no more has come for a moment. */
+  soon() {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.load(), SETTLE_MS);
   }
@@ -191,6 +198,7 @@ class JobScreen {
     clearTimeout(this.#timer);
     for (const type of ["rows", "snapshot"]) live.removeEventListener(type, this.onRows);
     for (const type of ["tick", "status"]) live.removeEventListener(type, this.onTick);
+    for (const type of ["queue", "order"]) live.removeEventListener(type, this.onLane);
     this.log.close();
     this.last?.close();
     this.tries?.close();
