@@ -26,11 +26,9 @@ from lineclear.web import (
     stream,
     submit,
 )
-from lineclear.web.asked import Heard
+from lineclear.web.asked import API, Heard
 from lineclear.web.guard import Guard
 from lineclear.web.tokens import Tokens
-
-API = "/api/v1"
 
 
 def create_app(queue: Queue, *, hosts: Iterable[str] = (), trust_network: bool = False) -> Guard:
@@ -50,13 +48,18 @@ def create_app(queue: Queue, *, hosts: Iterable[str] = (), trust_network: bool =
         redirect_slashes=False,
     )
     boot, heard = secrets.token_hex(4), Heard()
-    for each in (jobs, lanes, submit, looks, logs):
-        app.include_router(each.router(queue), prefix=API)
-    app.include_router(stream.router(queue, boot=boot), prefix=API)
-    app.include_router(session.router(queue, boot=boot), prefix=API)
-    app.include_router(health.router(queue, heard), prefix="/-")
-    for page in (logs.pages(queue), plain.router(queue), session.form(queue), pages.router(queue)):
-        app.include_router(page)
+    for router in (
+        *(each.router(queue) for each in (jobs, lanes, submit, looks, logs)),
+        stream.router(queue, boot=boot),
+        session.router(queue, boot=boot),
+        health.router(queue, heard),
+        logs.pages(queue),
+        plain.router(queue),
+        session.form(queue),
+        pages.router(queue),
+    ):
+        # Not included, which would make every route a second time at the first request.
+        app.router.routes.extend(router.routes)
     problems.install(app)
     return Guard(
         app,

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
+API = "/api/v1"
 COOKIE = "lineclear"
 SAFE = ("GET", "HEAD", "OPTIONS")
 OPEN = ("/login", "/api/v1/login", "/-/health")

@@ -20,6 +20,7 @@ from lineclear.queue import Queue
 from lineclear.queue import Request as Once
 from lineclear.shown import Row, fields
 from lineclear.view import Gatherer
+from lineclear.web.asked import API
 from lineclear.web.guard import Who, asks
 from lineclear.web.problems import Answer, Strict, problem
 
@@ -73,7 +74,7 @@ Acting = Annotated[Asking, Depends(_acting)]
 
 
 def routes(tag: str) -> APIRouter:
-    return APIRouter(tags=[tag], route_class=Strict)
+    return APIRouter(prefix=API, tags=[tag], route_class=Strict)
 
 
 def version_of(text: Version) -> int | None:

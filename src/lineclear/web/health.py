@@ -29,7 +29,7 @@ class Health(BaseModel):
 
 def router(queue: Queue, heard: Heard) -> APIRouter:
     """Below ``/-``."""
-    routes = APIRouter(tags=["machines"])
+    routes = APIRouter(prefix="/-", tags=["machines"])
 
     @routes.get("/health")
     def health() -> Health:

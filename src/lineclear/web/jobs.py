@@ -6,6 +6,7 @@ them are cut.
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
@@ -36,7 +37,7 @@ Before = Annotated[str | None, Query(max_length=100, description="The `next` of 
 
 def router(queue: Queue) -> APIRouter:
     api = routes("jobs")
-    api.include_router(acts.router(queue))
+    api.routes.extend(acts.router(queue).routes)
 
     @api.get("/jobs", response_model=models.Jobs)
     def listing(
@@ -125,5 +126,5 @@ def _parts(api: APIRouter, queue: Queue) -> None:
     def pace(job_id: JobId) -> Response:
         """How far it was at each measured minute of its present try."""
         job = queue.brief(job_id)
-        points = [[at_ms, shown.finite(done)] for at_ms, done in queue.pace(job_id)]
+        points = [[at_ms, done] for at_ms, done in queue.pace(job_id) if isfinite(done)]
         return Answer({"points": points, "total": shown.finite(job.total), "unit": job.unit})

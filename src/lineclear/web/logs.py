@@ -10,14 +10,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field
 
 from lineclear import figures, words
 from lineclear.errors import BadInput
 from lineclear.job import Job, State
 from lineclear.queue import Queue
-from lineclear.worker.logreader import LogLine, LogReader, read_lines
+from lineclear.web.asked import API
+from lineclear.web.asking import JobId, Marks
+from lineclear.web.problems import Answer
+from lineclear.worker.logreader import LogLine, LogReader, Stream, read_lines
 
 MOST_LINES = 5_000
 AT_ONCE = 1_000
@@ -25,17 +29,36 @@ AT_ONCE = 1_000
 BYTES_AT_ONCE = 256 * 1024
 OVER_KINDS = ("ended", "back in line", "to retry")
 
-JobId = Annotated[int, Path(ge=1, lt=2**62)]
 Try = Annotated[int | None, Query(alias="try", ge=1, lt=2**31)]
 Lines = Annotated[int, Query(ge=1, le=MOST_LINES)]
 Cursor = Annotated[str | None, Query(max_length=100)]
-Marks = Annotated[int, Query(ge=0, le=1, description="1: moments and names are marked.")]
+
+
+class Line(BaseModel):
+    """``stream``: o (output), e (errors), l (Line Clear's own). ``continued``: the text goes on
+    where that stream's line before was cut.
+    """
+
+    at_ms: int
+    stream: Stream
+    text: str
+    continued: bool
+
+
+class LogPart(BaseModel):
+    """``start`` is there where earlier lines are; ``over`` says how the try ended."""
+
+    lines: list[Line]
+    start: str | None
+    end: str
+    number: Annotated[int, Field(alias="try")]
+    over: str | None
 
 
 def router(queue: Queue) -> APIRouter:
-    routes = APIRouter(tags=["jobs"])
+    routes = APIRouter(prefix=API, tags=["jobs"])
 
-    @routes.get("/jobs/{job_id}/log")
+    @routes.get("/jobs/{job_id}/log", response_model=LogPart)
     def log(
         job_id: JobId,
         *,
@@ -44,7 +67,7 @@ def router(queue: Queue) -> APIRouter:
         after: Cursor = None,
         before: Cursor = None,
         marks: Marks = 0,
-    ) -> dict[str, Any]:
+    ) -> Response:
         """The last lines of a try's log, or those after or before a cursor."""
         job = queue.brief(job_id)
         cursor = after if after is not None else before
@@ -61,13 +84,15 @@ def router(queue: Queue) -> APIRouter:
                 while len(found) < lines and (new := reader.read_new(lines - len(found))):
                     found += new
                 end = written(number, reader.position)
-            return {
-                "lines": [told(line) for line in found],
-                "start": None if start is None else written(number, start),
-                "end": end,
-                "try": number,
-                "over": over(queue, job, number),
-            }
+            return Answer(
+                {
+                    "lines": [told(line) for line in found],
+                    "start": None if start is None else written(number, start),
+                    "end": end,
+                    "try": number,
+                    "over": over(queue, job, number),
+                }
+            )
 
     return routes
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 
 from lineclear.queue import Queue
-from lineclear.web.asked import COOKIE
+from lineclear.web.asked import API, COOKIE
 from lineclear.web.guard import Who, asks
 from lineclear.web.pages import sign_in, static_hash
 from lineclear.web.problems import problem
@@ -53,7 +53,7 @@ class SignIn(BaseModel):
 
 def router(queue: Queue, *, boot: str) -> APIRouter:
     """Below ``/api/v1``."""
-    routes = APIRouter()
+    routes = APIRouter(prefix=API, tags=["session"])
     tokens = Tokens(queue.files)
 
     @routes.get("/me")

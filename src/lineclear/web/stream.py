@@ -19,10 +19,12 @@ from starlette.types import Receive, Scope, Send
 from lineclear.errors import BadInput, NoSuchJob, StoreError
 from lineclear.queue import Queue
 from lineclear.web import state
+from lineclear.web.asked import API
+from lineclear.web.asking import Marks
 from lineclear.web.changes import Public, encode
 from lineclear.web.guard import Who, asks
 from lineclear.web.hub import Hub, Subscriber
-from lineclear.web.logs import Marks, Tail, marked
+from lineclear.web.logs import Tail, marked
 from lineclear.web.pages import static_hash
 from lineclear.web.problems import Answer
 
@@ -40,7 +42,7 @@ Text = Annotated[str, Query(max_length=200)]
 
 
 def router(queue: Queue, *, boot: str) -> APIRouter:
-    routes = APIRouter(tags=["looking"])
+    routes = APIRouter(prefix=API, tags=["looking"])
     hub = Hub(queue, boot=boot)
 
     @routes.get("/state")
