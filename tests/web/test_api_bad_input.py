@@ -138,7 +138,7 @@ def test_e28_acting(
 ) -> None:
     before = unchanged(queue)
     problem = api.act(path, body, method=method, status=status)
-    assert (problem.get("field") or "").partition(".")[0] == (field or "").partition(".")[0]
+    assert problem.get("field") == field
     assert problem["detail"]
     assert unchanged(queue) == before
 

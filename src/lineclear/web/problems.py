@@ -12,6 +12,7 @@ import sys
 import traceback
 from collections.abc import Callable, Coroutine, Mapping
 from http import HTTPStatus
+from itertools import takewhile
 from typing import Any, Final
 
 from fastapi import FastAPI, Request, Response
@@ -101,8 +102,14 @@ async def _invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError), "registered for no other"
     first = error.errors()[0]
     where = [str(each) for each in first["loc"] if each not in NAMELESS]
-    field = printable(".".join(where))[:200]
+    # Where a value may be of several kinds, the kinds tried stand behind its name.
+    named = [*takewhile(lambda each: "[" not in each, where)]
+    if first["type"] == "extra_forbidden":
+        named = where
+    field = printable(".".join(named))[:200]
     match first["type"]:
+        case _ if len(named) < len(where):
+            told = f"{field}: this is none of what it can be."
         case "missing":
             told = f"{field} is missing." if field else "The body is missing."
         case "extra_forbidden":
