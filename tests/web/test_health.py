@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
+import httpx
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from tests.browser.harness import Ground
 from tests.helpers import wait_until
@@ -88,6 +90,23 @@ def test_durations_are_of_jobs_that_ran(serving: Callable[..., Ground]) -> None:
     assert seen["lineclear_workers", "render"] == 1
     health: dict[str, Any] = page.get("/-/health").json()
     assert (health["workers"], health["unserved"]) == (1, 0)
+
+
+def test_rings_are_counted_while_somebody_watches(serving: Callable[..., Ground]) -> None:
+    url = serving().server.url
+
+    def rings() -> float:
+        said = httpx.get(f"{url}-/metrics").text
+        return float(re.search(r"^lineclear_rings_total (\S+)$", said, re.MULTILINE)[1])  # type: ignore[index]
+
+    assert rings() == 0
+    with httpx.stream("GET", f"{url}api/v1/stream") as watching:
+        heard = watching.iter_bytes()
+        assert next(heard)
+        posted = {"task": "quick", "args": {}}
+        added = httpx.post(f"{url}api/v1/jobs", json=posted, headers={"Lineclear-Request": "1"})
+        assert added.status_code == 201
+        wait_until(lambda: rings() > 0, what="a ring that is counted")
 
 
 def test_what_the_database_refuses_is_counted(queue: Queue, page: Page) -> None:

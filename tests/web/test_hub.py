@@ -21,6 +21,7 @@ from tests.web.streams import Public, Server, server
 from tests.workers import Site, site
 
 from lineclear import Queue
+from lineclear.web.asked import Heard
 from lineclear.web.hub import BUFFER_BYTES, Channel, Hub, Subscriber
 
 TASKS = """
@@ -317,7 +318,7 @@ def test_case_d7_a_resumed_job_is_shown_where_it_was(ground: Site) -> None:
 
 def test_a_slow_reader_gets_a_snapshot_instead_of_what_did_not_fit(tmp_path: Path) -> None:
     async def tell() -> list[bytes]:
-        hub = Hub(Queue(tmp_path / "jobs.db"), boot="b")
+        hub = Hub(Queue(tmp_path / "jobs.db"), boot="b", heard=Heard())
         each = Subscriber(Channel(hub, None, 1.0), browser="", me=None)
         for _ in range(BUFFER_BYTES // 1000 + 10):
             each.put(b"x" * 1000)

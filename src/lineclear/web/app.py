@@ -50,7 +50,7 @@ def create_app(queue: Queue, *, hosts: Iterable[str] = (), trust_network: bool =
     boot, heard = secrets.token_hex(4), Heard()
     for router in (
         *(each.router(queue) for each in (jobs, lanes, submit, looks, logs)),
-        stream.router(queue, boot=boot),
+        stream.router(queue, boot=boot, heard=heard),
         session.router(queue, boot=boot),
         health.router(queue, heard),
         logs.pages(queue),

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from lineclear.bell import Listener
 from lineclear.errors import StoreBusy, StoreError
 from lineclear.queue import Queue
-from lineclear.web import state
+from lineclear.web import asked, state
 from lineclear.web.changes import (
     SENTENCES,
     Event,
@@ -162,17 +162,15 @@ class Hub:
 
     tick_s = 10.0
 
-    def __init__(self, queue: Queue, *, boot: str) -> None:
-        self.queue, self.boot = queue, boot
-        self.seq = 0
+    def __init__(self, queue: Queue, *, boot: str, heard: asked.Heard) -> None:
+        self.queue, self.boot, self.heard, self.seq = queue, boot, heard, 0
         self._channels: dict[tuple[str | None, bool], Channel] = {}
         self._browsers: dict[str, list[Subscriber]] = {}
         self._listener: Listener | None = None
         self._run: asyncio.Task[None] | None = None
         self._rung = asyncio.Event()
         self._lock = asyncio.Lock()
-        self._look_from = float("-inf")
-        self._joining = 0
+        self._look_from, self._joining = float("-inf"), 0
 
     @property
     def cursor(self) -> str:
@@ -285,6 +283,7 @@ class Hub:
         if self._listener is None:
             return
         if self._listener.drain():
+            self.heard.rings += 1
             self._rung.set()
         if self._listener.again_s is not None:
             asyncio.get_running_loop().call_later(self._listener.again_s, self._again)

@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 from lineclear.errors import BadInput, NoSuchJob, StoreError
 from lineclear.queue import Queue
 from lineclear.web import state
-from lineclear.web.asked import API
+from lineclear.web.asked import API, Heard
 from lineclear.web.asking import Marks
 from lineclear.web.changes import Public, encode
 from lineclear.web.guard import Who, asks
@@ -41,9 +41,9 @@ LaneName = Annotated[str | None, Query(max_length=64)]
 Text = Annotated[str, Query(max_length=200)]
 
 
-def router(queue: Queue, *, boot: str) -> APIRouter:
+def router(queue: Queue, *, boot: str, heard: Heard) -> APIRouter:
     routes = APIRouter(prefix=API, tags=["looking"])
-    hub = Hub(queue, boot=boot)
+    hub = Hub(queue, boot=boot, heard=heard)
 
     @routes.get("/state")
     def now(
