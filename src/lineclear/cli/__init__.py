@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
             return 0
         from lineclear.cli.program import command
 
-        command()(args=given, prog_name="lineclear")
+        command(given)(args=given, prog_name="lineclear")
     except LineClearError as error:
         from lineclear.figures import printable
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
 import typer
@@ -75,14 +75,28 @@ def start(
         looks.overview(ctx.obj)
 
 
-def command() -> Any:
-    """The click command. Without rich's markup: it costs more than the answer."""
+def command(given: Sequence[str] = ()) -> Any:
+    """The click command: of the one verb that is ``given``, else of all, since making each costs
+    more than most answers. Without rich's markup: so does that.
+    """
     completing = COMPLETING in os.environ
     program = typer.Typer(add_completion=completing, rich_markup_mode=None)
     program.callback(invoke_without_command=True)(start)
-    for name, verb in VERBS.items():
+    only = _verb(given)
+    for name, verb in VERBS.items() if completing or only is None else [(only, VERBS[only])]:
         signed = {"ignore_unknown_options": True} if name in TAKES_SIGNED else {}
         program.command(name, context_settings=signed)(verb)
-    for name, of in ALIASES.items():
+    for name, of in ALIASES.items() if completing or only is None else ():
         program.command(name, hidden=True)(VERBS[of])
     return typer.main.get_command(program)
+
+
+def _verb(given: Sequence[str]) -> str | None:
+    """The verb among the arguments; ``None`` where there is none by its own name."""
+    words = iter(given)
+    for word in words:
+        if word in ("--database", "--app", "--color"):
+            next(words, None)
+        elif not word.startswith("-"):
+            return word if word in VERBS else None
+    return None
