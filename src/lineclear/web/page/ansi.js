@@ -1,19 +1,12 @@
 // What a log line's text looks like: ANSI colours become tones, other control characters are shown
 // escaped. Used by logview.js. It never makes markup: it answers pieces of text with a class each.
 
+import { visible } from "./dom.js";
+
 // The log's writer stores control characters escaped, so that a colour arrives as the characters
 // \x1b[31m; a log that others wrote may hold the character itself.
 const COLOUR = /(?:\x1b|\\x1b)\[([0-9;]*)m/g;
-const UNSAFE = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]/gu;
 const TONES = ["muted", "bad", "ok", "warn", "accent", "stale", "accent", ""];
-
-const escaped = (char) => {
-  const code = char.codePointAt(0).toString(16);
-  return code.length > 2 ? `\\u${code.padStart(4, "0")}` : `\\x${code.padStart(2, "0")}`;
-};
-
-/** Text with everything escaped that could steer what is beside it. */
-export const visible = (text) => text.replace(UNSAFE, escaped);
 
 /** Of a line that overwrites itself only what it says last. */
 export const lastState = (text) => {

@@ -2,6 +2,15 @@
 // Text enters the document here as text or attributes; it must never be parsed as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
+const UNSAFE = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]/gu;
+
+const escaped = (char) => {
+  const code = char.codePointAt(0).toString(16);
+  return code.length > 2 ? `\\u${code.padStart(4, "0")}` : `\\x${code.padStart(2, "0")}`;
+};
+
+/** Text with everything escaped that could steer what stands beside it. */
+export const visible = (text) => text.replace(UNSAFE, escaped);
 
 /** An element: h("p", {class: "x", on: {click: fn}, dataset: {id: 1}}, "text", child). */
 export function h(tag, props, ...children) {
@@ -18,7 +27,7 @@ function fill(node, props, children) {
     if (name === "on") {
       for (const [event, fn] of Object.entries(value)) node.addEventListener(event, fn);
     } else if (name === "dataset") Object.assign(node.dataset, value);
-    else if (name === "text") node.textContent = value ?? "";
+    else if (name === "text") text(node, value);
     else set(node, name, value);
   }
   add(node, children);
@@ -29,7 +38,8 @@ function add(node, children) {
   for (const child of children) {
     if (Array.isArray(child)) add(node, child);
     else if (child !== null && child !== undefined && child !== false && child !== true) {
-      node.append(child);
+      // What a field holds is kept as it is.
+      node.append(child instanceof Node || node.localName === "textarea" ? child : visible(String(child)));
     }
   }
 }
@@ -40,14 +50,16 @@ export function set(node, name, value) {
   if (name === "href" && /^\s*(javascript|data|vbscript):/i.test(String(value))) return;
   if (value === null || value === undefined || value === false) {
     if (node.hasAttribute(name)) node.removeAttribute(name);
-  } else if (node.getAttribute(name) !== String(value === true ? "" : value)) {
-    node.setAttribute(name, value === true ? "" : value);
+  } else {
+    const told = value === true ? "" : String(value);
+    const read = name === "title" || name.startsWith("aria-") ? visible(told) : told;
+    if (node.getAttribute(name) !== read) node.setAttribute(name, read);
   }
 }
 
 /** Sets the text only where it differs, so that a selection in it survives. */
 export function text(node, value) {
-  const told = String(value ?? "");
+  const told = visible(String(value ?? ""));
   if (node.textContent !== told) node.textContent = told;
   return node;
 }

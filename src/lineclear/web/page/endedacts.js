@@ -18,8 +18,7 @@ export function endedActs({ asked, filtered, changed }) {
   if (!mayAct()) return { node };
   const clear = plainButton(words.clear, () => clearEnded({ at: clear, changed }));
   node.append(clear);
-  const none = !["failed"].includes(asked.state) && typeof asked.state === "string";
-  if (!none) retry(node, { asked, filtered, changed });
+  if (!asked.state || asked.state === "failed") retry(node, { asked, filtered, changed });
   const allow = () => {
     for (const button of node.querySelectorAll("button")) {
       set(button, "aria-disabled", canAct() ? null : "true");

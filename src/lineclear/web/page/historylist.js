@@ -2,8 +2,7 @@
 // patches what is there; it never adds, moves or takes away a row.
 
 import * as controls from "./controls.js";
-import { visible } from "./ansi.js";
-import { h, set, text } from "./dom.js";
+import { h, set, text, visible } from "./dom.js";
 import { history as words } from "./jobwords.js";
 import { live } from "./live.js";
 import { duration, moment } from "./prose.js";

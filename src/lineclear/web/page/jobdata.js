@@ -1,8 +1,7 @@
 // Arguments, results and the whole job as text. Used by the Job screen. What a job holds is shown as
 // text and nothing else: an address in it is no link.
 
-import { h, text } from "./dom.js";
-import { visible } from "./ansi.js";
+import { h, text, visible } from "./dom.js";
 import { copied } from "./logtools.js";
 import { announce, toast } from "./toast.js";
 import { number } from "./words.js";

@@ -2,8 +2,7 @@
 // screens/job.js. As in rows.js, an update keeps each element that can hold the focus.
 
 import * as controls from "./controls.js";
-import { visible } from "./ansi.js";
-import { h, set, text } from "./dom.js";
+import { h, set, text, visible } from "./dom.js";
 import { facts } from "./jobparts.js";
 import { tell } from "./prose.js";
 import { link } from "./router.js";

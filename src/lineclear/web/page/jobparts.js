@@ -1,8 +1,8 @@
 // Parts of the Job screen: steps, timeline, pace, the facts line, the trace. Used by screens/job.js,
 // which says when. Each makes elements of what the server told, and asks for nothing itself.
 
-import { h } from "./dom.js";
-import { bare, visible } from "./ansi.js";
+import { h, visible } from "./dom.js";
+import { bare } from "./ansi.js";
 import { line } from "./charts.js";
 import { duration, moment, prose } from "./prose.js";
 import { link } from "./router.js";

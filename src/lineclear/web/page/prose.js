@@ -1,7 +1,7 @@
 // Sentences of the server with their marked moments and names, as the reader's own zone and name
 // say them. Used wherever a sentence of the server is shown. It must never make markup of them.
 
-import { h } from "./dom.js";
+import { h, visible } from "./dom.js";
 
 /** Who reads, and what time it is on the server; live.js keeps both. */
 export const reader = { name: "", now: () => Date.now() };
@@ -60,7 +60,7 @@ function name(mark) {
 export function prose(sentence) {
   const out = document.createDocumentFragment();
   String(sentence ?? "").split(MARK).forEach((part, at) => {
-    if (at % 2 === 0) part && out.append(part);
+    if (at % 2 === 0) part && out.append(visible(part));
     else out.append(part.startsWith("@") ? name(part) : moment(Number(part)));
   });
   return out;

@@ -2,8 +2,7 @@
 // /history. Filters live in the address and nowhere else, so that Back and a link restore them.
 
 import { get } from "../api.js";
-import { visible } from "../ansi.js";
-import { h } from "../dom.js";
+import { h, visible } from "../dom.js";
 import { endedActs } from "../endedacts.js";
 import { FIELDS, filterForm, sentence } from "../filters.js";
 import { historyList } from "../historylist.js";

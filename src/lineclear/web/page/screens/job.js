@@ -2,8 +2,7 @@
 // /jobs/{id}, and by the Now screen for its right pane (compact). It never shows what is not known.
 
 import { get } from "../api.js";
-import { visible } from "../ansi.js";
-import { h, text } from "../dom.js";
+import { h, text, visible } from "../dom.js";
 import { dataBlock, rawBlock } from "../jobdata.js";
 import { jobHead } from "../jobhead.js";
 import { facts, pace, section, steps, timeline, trace } from "../jobparts.js";

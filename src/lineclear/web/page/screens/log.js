@@ -2,8 +2,7 @@
 // It only shows; every act is on the job's own page.
 
 import { get } from "../api.js";
-import { visible } from "../ansi.js";
-import { h } from "../dom.js";
+import { h, visible } from "../dom.js";
 import { live } from "../live.js";
 import { logView } from "../logview.js";
 import { go, link } from "../router.js";
