@@ -73,7 +73,7 @@ def test_case_h6_twenty_submits_with_one_key_by_every_way_make_one_job(
 
     with ExitStack() as stack:
         address = stack.enter_context(server(queue.database, f"{app}:queue"))
-        client = stack.enter_context(httpx.Client(base_url=address, headers=ACTING))
+        client = stack.enter_context(httpx.Client(base_url=address, headers=ACTING, timeout=60))
         own = [stack.enter_context(python(SUBMIT, f"{app}:queue")) for _ in range(3)]
         assert [said(process) for process in own] == ["ready"] * 3
 
@@ -153,7 +153,9 @@ def test_a_key_used_by_twenty_at_once_acts_once(app: Path, queue: Queue) -> None
     queue.submit("render", {"book": 1})
     with (
         server(queue.database, f"{app}:queue") as address,
-        httpx.Client(base_url=address, headers={**ACTING, "Idempotency-Key": "same"}) as client,
+        httpx.Client(
+            base_url=address, headers={**ACTING, "Idempotency-Key": "same"}, timeout=60
+        ) as client,
         ThreadPoolExecutor(20) as pool,
     ):
         asked = [
