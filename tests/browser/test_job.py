@@ -145,8 +145,8 @@ def test_case_d4_a_megabyte_of_arguments_leaves_the_page_usable(
     box = data.bounding_box()
     assert box
     assert box["height"] < 500
-    page.get_by_role("button", name=re.compile("Show all 1,000,")).click()
-    assert len(data.inner_text()) > 1_000_000
+    page.get_by_role("button", name=re.compile("Show 50,000 more of 1,000,")).click()
+    assert len(data.inner_text()) > 60_000
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.get_by_role("button", name="Remove swallow").click()
     expect(page.locator(".job-state")).to_contain_text("Removed")
@@ -241,7 +241,7 @@ def test_the_pace_chart_says_in_words_and_numbers_what_it_shows(
         database.executemany("INSERT INTO pace VALUES (?, 1, ?, ?)", points)
     page = browse(ground, f"jobs/{job}").page
     chart = page.locator(".job-pace figure")
-    expect(chart).to_contain_text(re.compile(r"190 pages in 2\d min, about (9|10) a minute, "))
+    expect(chart).to_contain_text(re.compile(r"190 pages in 2\d min, about (9|9.5|10) a minute, "))
     expect(chart.get_by_role("img")).to_have_attribute("aria-label", re.compile("^Pace: 190 pages"))
     assert len(chart.locator(".chart-line").get_attribute("d") or "") > 100
     chart.get_by_text("Show as a table").click()

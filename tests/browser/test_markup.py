@@ -155,7 +155,7 @@ def test_case_d3_in_sheets_questions_toasts_and_live_rows(
     page.get_by_role("dialog").locator("[data-kind=remove]").click()
     expect(page.locator(".toast")).to_contain_text(SHOWN)
     harmless(page)
-    page.locator(".toast").get_by_role("button", name="Undo").click()
+    page.locator(".toast").get_by_role("button", name="Undo").evaluate("e => e.click()")
     expect(row).to_be_visible()
     live = ground.queue.submit("evil", {"name": f"live {EVIL}"})
     expect(page.get_by_text(f"live {SHOWN}").first).to_be_visible()

@@ -1,12 +1,13 @@
 // Arguments, results and the whole job as text. Used by the Job screen. What a job holds is shown as
 // text and nothing else: an address in it is no link.
 
-import { h, text, visible } from "./dom.js";
+import { h, text } from "./dom.js";
 import { copied } from "./logtools.js";
 import { announce, toast } from "./toast.js";
 import { number } from "./words.js";
 
 const SHOWN = 10_000;
+const MORE = 50_000;
 const UNREADABLE = "cannot be shown";
 
 const unreadable = (value) =>
@@ -20,12 +21,19 @@ export const written = (value) =>
 export function dataBlock(value, what) {
   const whole = written(value) ?? "null";
   const box = h("pre", { class: "data", tabindex: "0", role: "group", "aria-label": what });
-  const cut = whole.length > SHOWN;
-  text(box, visible(cut ? `${whole.slice(0, SHOWN)}…` : whole));
-  const more = cut && h("button", { type: "button", class: "btn small", on: { click: () => {
-    text(box, visible(whole));
-    more.remove();
-  } } }, h("span", null, `Show all ${number(whole.length)} characters`));
+  let shown = 0;
+  const add = (size) => {
+    box.append(h("div", null, whole.slice(shown, shown + size)));
+    shown = Math.min(whole.length, shown + size);
+  };
+  add(SHOWN);
+  // In parts: a browser takes many seconds to break one line of a million characters.
+  const label = () => `Show ${number(Math.min(MORE, whole.length - shown))} more of ${number(whole.length)} characters`;
+  const more = shown < whole.length && h("button", { type: "button", class: "btn small", on: { click: () => {
+    add(MORE);
+    if (shown < whole.length) text(more.firstChild, label());
+    else more.remove();
+  } } }, h("span", null, label()));
   const copy = h("button", { type: "button", class: "btn small", on: { click: async () => {
     if (await copied(whole)) toast(`Copied the ${what}.`);
     else announce("The browser does not let a page copy here. Select the text instead.");
