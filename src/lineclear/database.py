@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from lineclear import terms
 from lineclear.clock import Clock, SystemClock
 from lineclear.errors import BadInput, UnknownLane
+from lineclear.estimate import Stats
 from lineclear.files import Files
 from lineclear.job import Counts, Event, Job, Lane, Page, State, Step, Worker
 from lineclear.locks import is_held
@@ -145,6 +146,16 @@ class Database:
         """How many jobs the lists have, by state: what is counted can be paged through."""
         found: Counts = self._look(lambda tx, reads: reads.counts(tx, lane))
         return found
+
+    def stats(self, since_ms: int, *, lane: str | None = None) -> Stats:
+        """What was done since then, how long it took, and how often the ranges shown were right.
+
+        Grows with the jobs that ended since, to the newest 10,000 of each task and state.
+        """
+        from lineclear.store.stats import stats
+
+        with self.store.read() as tx:
+            return stats(tx, since_ms=since_ms, lane=lane)
 
     def warnings(self) -> list[str]:
         """What threatens the whole queue: the disk almost full, the write-ahead log too large."""
@@ -305,10 +316,7 @@ class Snapshot:
         return self._reads.lanes(self._tx, living)
 
     def running(self, lane: str | None = None) -> list[Job]:
-        return [
-            replace(job, worker_alive=self._alive(job.worker or ""))
-            for job in self._reads.running(self._tx, lane)
-        ]
+        return self._reads.running(self._tx, lane, alive=self._alive)
 
     def paces(self, job_ids: list[int]) -> dict[int, list[tuple[int, float]]]:
         return self._reads.paces(self._tx, job_ids)

@@ -150,6 +150,145 @@ def together(forecasts: Sequence[Forecast]) -> Forecast:
     return Forecast(_span(max(span.low_ms for span in spans), high), known, unknown)
 
 
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """One job that ended, as the statistics need it."""
+
+    id: int
+    task: str
+    state: str
+    submitted_ms: int
+    started_ms: int | None
+    ended_ms: int
+    worked_ms: int
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Half of ``jobs`` took less than the median, half of them between low and high."""
+
+    median_ms: int
+    low_ms: int
+    high_ms: int
+    jobs: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStats:
+    """One kind of job: how many ended how, how long they ran (done ones) and had waited (those
+    that needed one try: of the others only the last start is known).
+    """
+
+    task: str
+    done: int
+    failed: int
+    ran: Spread | None
+    waited: Spread | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What was done since ``since_ms``. ``done`` and ``failed`` are counted for each stretch of
+    ``every_ms`` that begins at ``at_ms``; of the ``ranges`` that would have been shown half-way of
+    the last done runs, ``inside`` held the truth. ``oldest`` waits longest: its id, since when.
+    """
+
+    since_ms: int
+    now_ms: int
+    every_ms: int
+    throughput: tuple[tuple[int, int, int], ...]
+    tasks: tuple[TaskStats, ...]
+    ranges: int
+    inside: int
+    oldest: tuple[int, int] | None
+    capped: bool
+
+
+def stretches(
+    runs: Sequence[Ended], *, since_ms: int, now_ms: int
+) -> tuple[int, tuple[tuple[int, int, int], ...]]:
+    """How long each stretch is (an hour, a day or a week), and (begin, done, failed) of each."""
+    length_ms = now_ms - since_ms
+    every_ms = next((e for e in (HOUR_MS, DAY_MS) if length_ms <= MOST_STRETCHES * e), 7 * DAY_MS)
+    number = min(MOST_STRETCHES, max(1, -(-length_ms // every_ms)))
+    first_ms = now_ms - number * every_ms
+    done, failed = [0] * number, [0] * number
+    for run in runs:
+        at = min(number - 1, (run.ended_ms - first_ms) // every_ms)
+        if at >= 0:
+            done[at] += run.state == "done"
+            failed[at] += run.state == "failed"
+    begins = [first_ms + at * every_ms for at in range(number)]
+    return every_ms, tuple(zip(begins, done, failed, strict=True))
+
+
+HOUR_MS, DAY_MS = 60 * MINUTE_MS, 24 * 60 * MINUTE_MS
+MOST_STRETCHES = 100
+
+
+def by_task(runs: Sequence[Ended]) -> tuple[TaskStats, ...]:
+    """Each kind on its own, the busiest first."""
+    kinds: dict[str, list[Ended]] = {}
+    for run in runs:
+        kinds.setdefault(run.task, []).append(run)
+    found = [
+        TaskStats(
+            task,
+            done=sum(run.state == "done" for run in ended),
+            failed=sum(run.state == "failed" for run in ended),
+            ran=spread([run.worked_ms for run in ended if run.state == "done"]),
+            waited=spread(
+                [
+                    run.started_ms - run.submitted_ms
+                    for run in ended
+                    if run.attempt == 1 and run.started_ms is not None
+                ]
+            ),
+        )
+        for task, ended in kinds.items()
+    ]
+    return tuple(sorted(found, key=lambda each: (-each.done - each.failed, each.task)))
+
+
+def spread(values_ms: Sequence[int]) -> Spread | None:
+    """The median and the middle half; ``None`` of fewer than two."""
+    if len(values_ms) < RUNS_NEEDED:
+        return None
+    values = sorted(float(max(0, each)) for each in values_ms)
+    low, high = _quartiles(values)
+    half = len(values) // 2
+    median = values[half] if len(values) % 2 else (values[half - 1] + values[half]) / 2
+    return Spread(int(median), int(low), int(high), len(values))
+
+
+def was_right(
+    pace: Sequence[tuple[int, float]],
+    *,
+    total: float | None,
+    started_ms: int,
+    start_done: float | None,
+    ended_ms: int,
+    reports: int,
+) -> bool | None:
+    """Whether the range shown half-way of a run that is done held how long it then took; ``None``
+    where none would have been shown.
+    """
+    middle_ms = started_ms + (ended_ms - started_ms) // 2
+    seen = [point for point in pace if point[0] <= middle_ms]
+    if not seen:
+        return None
+    at_ms, done = seen[-1]
+    told = time_left(
+        seen, done=done, total=total, started_ms=started_ms, start_done=start_done,
+        reports=reports // 2,
+    )  # fmt: skip
+    if not isinstance(told, Span):
+        return None
+    truth_ms = ended_ms - at_ms
+    return told.low_ms <= truth_ms and (told.high_ms is None or truth_ms <= told.high_ms)
+
+
 def _span(low_ms: float, high_ms: float) -> Span:
     """Rounded outwards, so that rounding never makes the range look surer than it is."""
     high_ms = max(low_ms, high_ms)

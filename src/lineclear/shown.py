@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lineclear import moves, terms, words
-from lineclear.estimate import Forecast, Left, Span, Usual
+from lineclear.estimate import Forecast, Left, Span, Spread, Stats, Usual
 from lineclear.figures import clock, iso
 from lineclear.job import COUNT_LIMIT, Job, Lane, Pause
 from lineclear.looks import Look, Reason, next_start_ms
@@ -161,6 +161,45 @@ def state_fields(seen: Picture) -> dict[str, Any]:
         "waiting": [fields(row) for row in seen.waiting],
         "ended": [fields(row) for row in seen.ended],
         "warnings": list(seen.warnings),
+    }
+
+
+def stats_fields(seen: Stats) -> dict[str, Any]:
+    """Statistics: durations in seconds, moments in milliseconds, unknown is null."""
+    return {
+        "since_ms": seen.since_ms,
+        "now_ms": seen.now_ms,
+        "every_s": seen.every_ms / 1000,
+        "throughput": [
+            {"at_ms": at_ms, "done": done, "failed": failed}
+            for at_ms, done, failed in seen.throughput
+        ],
+        "tasks": [
+            {
+                "task": each.task,
+                "done": each.done,
+                "failed": each.failed,
+                "ran": _spread(each.ran),
+                "waited": _spread(each.waited),
+            }
+            for each in seen.tasks
+        ],
+        "oldest": None
+        if seen.oldest is None
+        else {"id": seen.oldest[0], "submitted_ms": seen.oldest[1]},
+        "ranges": {"shown": seen.ranges, "inside": seen.inside, "words": words.range_rate(seen)},
+        "capped": seen.capped,
+    }
+
+
+def _spread(of: Spread | None) -> dict[str, Any] | None:
+    if of is None:
+        return None
+    return {
+        "median_s": of.median_ms / 1000,
+        "low_s": of.low_ms / 1000,
+        "high_s": of.high_ms / 1000,
+        "jobs": of.jobs,
     }
 
 

@@ -28,6 +28,7 @@ from lineclear.shown import (
     parsed,
     shortened,
     state_fields,
+    stats_fields,
 )
 
 __all__ = [
@@ -43,7 +44,11 @@ __all__ = [
     "picture",
     "shortened",
     "state_fields",
+    "stats_fields",
 ]
+
+FEW = 3
+"""Where more jobs run, no sentence names them."""
 
 LOOKED_AHEAD = 200
 """Waiting jobs of a lane whose durations are added up; more are counted as unknown."""
@@ -118,7 +123,7 @@ class Gatherer:
         seen = look(job, now_ms=self.now_ms)
         known = ahead is not None and not ahead.unknown and len(running) >= lane.concurrency
         starts = ahead.left().span if known and ahead is not None else None
-        names = {row.job.id: row.job.name for row in running}
+        names = {row.job.id: row.job.name for row in running[:FEW]}
         told = words.detail(job, seen, reasons, self.now_ms, me=self.me, names=names, starts=starts)
         usual = self.usual(job.task)
         word = words.state_word(seen, job)

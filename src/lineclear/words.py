@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from lineclear.estimate import TOO_EARLY, Forecast, Left, Span, Usual
+from lineclear.estimate import TOO_EARLY, Forecast, Left, Span, Spread, Stats, Usual
 from lineclear.figures import (
     HOUR_MS,
     MINUTE_MS,
@@ -327,6 +327,35 @@ def _all_or(names: Sequence[str], lanes: int) -> str:
         return "Paused"
     many = len(names) > 1
     return f"Lane{'s' if many else ''} {' and '.join(names)} {'are' if many else 'is'} paused"
+
+
+def stats_lines(seen: Stats, *, oldest: str = "") -> list[str]:
+    """Statistics in sentences; ``oldest`` is the name of the job that waits longest."""
+    done, failed = (sum(each[at] for each in seen.throughput) for at in (1, 2))
+    told = [f"Since {clock(seen.since_ms, now_ms=seen.now_ms)}: {done:,} done, {failed:,} failed."]
+    for task in seen.tasks:
+        parts = [f"{task.done:,} done, {task.failed:,} failed"]
+        parts += [f"took {_spread(task.ran)}"] if task.ran else []
+        parts += [f"waited {_spread(task.waited)}"] if task.waited else []
+        told.append(f"{printable(task.task)}: {'; '.join(parts)}.")
+    if seen.oldest is not None:
+        waited = duration(seen.now_ms - seen.oldest[1])
+        told.append(f"{printable(oldest) or f'Job {seen.oldest[0]}'} waits longest: {waited}.")
+    told.append(range_rate(seen))
+    return told
+
+
+def range_rate(seen: Stats) -> str:
+    """How often the ranges for time left were right."""
+    if not seen.ranges:
+        return "No range for time left can be judged yet: that needs a done run of 4 min or more."
+    share = f"{seen.inside * 100 // seen.ranges} %"
+    return f"Ranges for time left held the truth in {seen.inside} of {seen.ranges} runs ({share})."
+
+
+def _spread(of: Spread) -> str:
+    middle = f"{duration(of.low_ms)} to {duration(of.high_ms)}"
+    return f"{duration(of.median_ms)} (half of {count(of.jobs, 'job')}: {middle})"
 
 
 def happened(event: Event, *, now_ms: int, me: str = "") -> str:

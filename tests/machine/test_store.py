@@ -11,8 +11,9 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,23 @@ OUTCOMES = st.sampled_from(
     ]
 )
 OPTIONS = st.sampled_from([Options(), Options(retries=2), Options(max_interruptions=1)])
+RETRIED = tuple(
+    moves.retry(
+        Job(**dict.fromkeys(Job.__slots__) | {"id": 1, "state": State.DONE, "revision": 1}),  # type: ignore[arg-type]
+        by=WHO, start_over=True, priority=0, position=0,
+    ).changes
+)  # fmt: skip
+"""The columns that a retry sets."""
 ENDS = {"ended", "back in line", "to retry"}
+
+
+@dataclass
+class Undoable:
+    """One act that can be taken back: when, after which line of the journal, the jobs before it."""
+
+    at_ms: int
+    seq: int
+    before: dict[int, Job]
 
 
 class Jobs(RuleBasedStateMachine):
@@ -83,6 +100,7 @@ class Jobs(RuleBasedStateMachine):
         self.told: dict[int, str] = {}
         self.ends: dict[tuple[int, int], int] = {}
         self.last_end: dict[str, int | None] = dict.fromkeys(LANES)
+        self.undoable: dict[int, Undoable] = {}
 
     @initialize()
     def lanes(self) -> None:
@@ -156,7 +174,10 @@ class Jobs(RuleBasedStateMachine):
             "force": lambda: moves.force(job, by=WHO, now_ms=now_ms),
             "remove": lambda: moves.remove(job, by=WHO, now_ms=now_ms),
         }
-        self.same_refusal(job, decide[act], lambda: getattr(self.queue, act)(job.id))
+        with pytest.raises(WrongState):
+            getattr(self.queue, act)(job.id, if_version=job.version - 1)
+        with self.undoing(job):
+            self.same_refusal(job, decide[act], lambda: getattr(self.queue, act)(job.id))
 
     @precondition(lambda self: self.jobs)
     @rule(pick=PICK, priority=st.sampled_from([0, 5, -3]))
@@ -185,7 +206,8 @@ class Jobs(RuleBasedStateMachine):
             with pytest.raises(WrongState):
                 self.queue.move(job.id, where)
             return
-        after = self.queue.move(job.id, where)
+        with self.undoing(job):
+            after = self.queue.move(job.id, where)
         self.jobs[job.id] = replace(
             job, priority=after.priority, position=after.position, version=after.version
         )
@@ -207,7 +229,11 @@ class Jobs(RuleBasedStateMachine):
     @rule(lane=LANE)
     def remove_waiting(self, *, lane: str) -> None:
         waiting = [j for j in self.jobs.values() if j.lane == lane and j.state is State.QUEUED]
-        assert self.queue.lane(lane).remove_waiting() == len(waiting)
+        handle = self.queue.lane(lane)
+        with pytest.raises(WrongState, match=f"{len(waiting)} job"):
+            handle.remove_waiting(expect=len(waiting) + 1)
+        with self.undoing(*waiting):
+            assert handle.remove_waiting(expect=len(waiting)) == len(waiting)
         for job in waiting:
             self.apply(job, moves.remove(job, by=WHO, now_ms=self.clock.now_ms()))
 
@@ -227,23 +253,59 @@ class Jobs(RuleBasedStateMachine):
         gone = self.apply(job, removed)
         self.apply(gone, moves.unremove(gone, by=WHO))
 
-    @rule()
-    def undo(self) -> None:
-        done = self.queue.undo()
-        if done is None:
-            return
-        for after in map(self.queue.get, done.jobs):
-            job = self.jobs[after.id]
-            self.touched.add(job.id)
-            if done.kind == "moved":
-                self.jobs[job.id] = replace(
-                    job, priority=after.priority, position=after.position, version=after.version
-                )
-                assert after.version == job.version + 1
-            elif done.kind == "hidden":
-                self.jobs[job.id] = replace(job, hidden_ms=None, version=job.version + 1)
-            else:
-                self.apply(job, moves.unremove(job, by=WHO))
+    @precondition(lambda self: self.undoable)
+    @rule(pick=st.sampled_from([None, 0, 1, 2, 3]))
+    def undo(self, *, pick: int | None) -> None:
+        """That act alone, and of it what has not changed since."""
+        numbers = sorted(self.undoable)
+        which = None if pick is None else numbers[pick % len(numbers)]
+        act = self.undoable.pop(numbers[-1] if which is None else which)
+        done = self.queue.undo(which)
+        assert done is not None and done.at_ms == act.at_ms
+        assert set(done.jobs) <= set(act.before)
+        assert self.queue.undo(which) is None if which is not None else True
+        for job_id, before in act.before.items():
+            job = self.jobs[job_id]
+            move: moves.Move | None = None
+            match done.kind:
+                case "moved":
+                    if job_id in done.jobs:
+                        after = self.queue.get(job_id)
+                        assert job.state is State.QUEUED and after.version == job.version + 1
+                        move = moves.place(
+                            replace(job, position=-1), by=WHO,
+                            priority=after.priority, position=after.position,
+                        )  # fmt: skip
+                case "hidden":
+                    move = moves.show(by=WHO) if job.hidden_ms == act.at_ms else None
+                case "retried":
+                    since = [e.kind for e in self.queue.events(job_id, after=act.seq)]
+                    since = [kind for kind in since if kind != "retry undone"]
+                    was = {name: getattr(before, name) for name in RETRIED}
+                    move = moves.unretry(job, was, since=since, by=WHO)
+                case _:
+                    gone = job.cause is Cause.REMOVED and job.ended_ms == act.at_ms
+                    live = [
+                        j for j in self.jobs.values()
+                        if (j.lane, j.key) == (job.lane, job.key) and not j.ended
+                    ]  # fmt: skip
+                    if gone and job.ended and (job.key is None or not live):
+                        move = moves.unremove(job, by=WHO)
+            assert (job_id in done.jobs) == (move is not None)
+            if move is not None:
+                self.touched.add(job_id)
+                self.apply(job, move)
+
+    @contextmanager
+    def undoing(self, *jobs: Job) -> Iterator[None]:
+        """An act that may be undone later, on these jobs as they were."""
+        with self.queue.once(None) as request:
+            yield
+        if request.undo is not None:
+            before = {job.id: job for job in jobs if job.id in request.jobs}
+            assert set(before) == set(request.jobs)
+            seq = self.queue.last_seq()
+            self.undoable[request.undo] = Undoable(self.clock.now_ms(), seq, before)
 
     @precondition(lambda self: self.jobs)
     @rule(pick=PICK, start_over=st.booleans(), first=st.booleans())
@@ -256,7 +318,8 @@ class Jobs(RuleBasedStateMachine):
             with pytest.raises(WrongState):
                 self.queue.retry(job.id, start_over=start_over, first=first)
             return
-        after = self.queue.retry(job.id, start_over=start_over, first=first)
+        with self.undoing(job):
+            after = self.queue.retry(job.id, start_over=start_over, first=first)
         self.touched.add(job.id)
         self.apply(
             job,
@@ -274,7 +337,10 @@ class Jobs(RuleBasedStateMachine):
             for job in self.jobs.values()
             if job.state is state and job.hidden_ms is None and lane in (None, job.lane)
         ]
-        assert self.queue.clear(states=[state], lane=lane) == len(shown)
+        with pytest.raises(WrongState, match=f"{len(shown)} job"):
+            self.queue.clear(states=[state], lane=lane, expect=len(shown) + 1)
+        with self.undoing(*shown):
+            assert self.queue.clear(states=[state], lane=lane) == len(shown)
         for job in shown:
             self.apply(job, moves.hide(job, by=WHO, now_ms=self.clock.now_ms()))
 
@@ -359,8 +425,10 @@ class Jobs(RuleBasedStateMachine):
             kept = runs.keep_step(tx, job, name=name, weight=1.0, result="1", started_ms=tx.now_ms)
         assert kept == (job.outcome is None)
         if kept:
+            more = 0.0 if name in self.steps[job.id] else 1.0
             self.steps[job.id][name] = job.run_revision
-            self.jobs[job.id] = replace(job, interruptions=0, moved_tick=self.clock.tick_ms())
+            tick = self.clock.tick_ms()
+            self.jobs[job.id] = replace(job, interruptions=0, moved_tick=tick, kept=job.kept + more)
 
     @precondition(lambda self: self.running())
     @rule(pick=PICK, outcome=OUTCOMES)
@@ -437,7 +505,12 @@ class Jobs(RuleBasedStateMachine):
             job = self.jobs[row.id]
             # Renumbering a line changes places, never the order, which is looked at below.
             seen = replace(row, position=job.position, beat_age_ms=None, moved_age_ms=None)
-            assert seen == replace(job, worker_alive=None)
+            size = None if row.result is None else len(row.result)
+            known = replace(job, worker_alive=None, args_size=len(row.args), result_size=size)
+            assert seen == known
+            assert row.ended or row.kept == sum(
+                revision >= row.revision for revision in self.steps[row.id].values()
+            )
         connection = self.queue.store._writer
         assert connection is not None
         kept = {tuple(row) for row in connection.execute("SELECT job, name FROM step")}
@@ -478,7 +551,29 @@ class Jobs(RuleBasedStateMachine):
         for lane in self.queue.lanes():
             here = Counter(job.state for job in self.jobs.values() if job.lane == lane.name)
             assert (lane.running, lane.waiting) == (here[State.RUNNING], here[State.QUEUED])
-            assert len(self.queue.waiting(lane.name, limit=1000)) == lane.waiting
+            line = self.queue.waiting(lane.name, limit=1000)
+            assert len(line) == lane.waiting
+            pages: list[tuple[Job, int | None]] = []
+            cursor = None
+            while True:
+                page = self.queue.waiting_after(lane.name, cursor, limit=3)
+                pages += zip(page.jobs, page.places, strict=True)
+                cursor = page.next
+                if cursor is None:
+                    break
+            assert [job.id for job, _ in pages] == [job.id for job in line]
+            for job, place in pages[:4]:
+                assert place == self.queue.place(job.id)
+            counts = self.queue.counts(lane.name)
+            listed = Counter(
+                job.state
+                for job in self.jobs.values()
+                if job.lane == lane.name and job.hidden_ms is None
+            )
+            told = (counts.done, counts.failed, counts.cancelled, counts.waiting, counts.running)
+            assert told == tuple(listed[s] for s in (*ENDED, State.QUEUED, State.RUNNING))
+            for state in ENDED:
+                assert len(self.queue.jobs(lane=lane.name, state=state)) == listed[state]
 
     # Inside
 
@@ -575,6 +670,8 @@ def replayed(kind: str, detail: dict[str, Any], was: str | None) -> str:
             return State.RUNNING
         case "removed":
             return State.CANCELLED
+        case "retry undone":
+            return str(detail["state"])
         case "ended":
             return State.QUEUED if "again" in detail else str(detail["state"])
         case _:

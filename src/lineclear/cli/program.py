@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from lineclear.cli import acts, care, follow, lanes, looks, serve, stopping, watch, work
+from lineclear.cli import acts, care, follow, lanes, looks, serve, stats, stopping, watch, work
 from lineclear.cli.ground import Ground
 from lineclear.cli.table import wants_colour
 
@@ -31,6 +31,7 @@ VERBS: dict[str, Callable[..., None]] = {
     "delay": lanes.delay,
     "slots": lanes.slots,
     "history": looks.history,
+    "stats": stats.stats,
     "wait": follow.wait,
     "worker": work.worker,
     "serve": serve.serve,

@@ -5,13 +5,12 @@ history but ``listing`` where few jobs fit its filters.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 
 from lineclear.clock import here
 from lineclear.errors import BadInput, NoSuchJob
 from lineclear.job import COUNT_LIMIT, ENDED, Counts, Event, Job, Lane, Page, State, Step
-from lineclear.store.base import Tx, job_of, one
+from lineclear.store.base import Row, Tx, one
 from lineclear.store.rows import read_event, read_job, read_pause, read_step
 from lineclear.store.runs import Sign, signs
 
@@ -23,15 +22,18 @@ def job(tx: Tx, job_id: int) -> Job:
     row = one(tx, "job_get", id=job_id)
     if row is None:
         raise NoSuchJob(f"There is no job {job_id}. `lineclear history --all` lists every job.")
-    return _aged(tx, [read_job(row)])[0]
+    return _aged(tx, [row])[0]
 
 
 def brief(tx: Tx, job_id: int) -> Job:
-    return _aged(tx, [job_of(tx, job_id)])[0]
+    row = one(tx, "job_brief", id=job_id)
+    return job(tx, job_id) if row is None else _aged(tx, [row])[0]
 
 
-def running(tx: Tx, lane: str | None) -> list[Job]:
-    return _aged(tx, [read_job(row) for row in tx.all("job_running", lane=lane)])
+def running(
+    tx: Tx, lane: str | None, *, alive: Callable[[str], bool | None] | None = None
+) -> list[Job]:
+    return _aged(tx, tx.all("job_running", lane=lane), alive=alive)
 
 
 def waiting(tx: Tx, lane: str, limit: int) -> list[Job]:
@@ -152,7 +154,7 @@ def listing(
         found.sort(key=lambda row: -row["id"])
         return [read_job(row) for row in found[:limit]]
     rows = tx.all("job_list", lane=lane, hidden=int(hidden), **asked)
-    return _aged(tx, [read_job(row) for row in rows])
+    return _aged(tx, rows)
 
 
 def named(tx: Tx, prefix: str) -> list[Job]:
@@ -255,21 +257,29 @@ def usual(tx: Tx, task: str) -> list[int]:
     return [row["worked_ms"] for row in tx.all("job_usual", task=task)]
 
 
-def _aged(tx: Tx, jobs: list[Job]) -> list[Job]:
+def _aged(
+    tx: Tx, rows: list[Row], *, alive: Callable[[str], bool | None] | None = None
+) -> list[Job]:
     """The jobs with the ages of their beats and moves, known only where the worker's clock
-    is ours.
+    is ours; and with what ``alive`` says of their workers.
     """
-    if not any(job.beat_tick is not None for job in jobs):
-        return jobs
+    if not any(row["beat_tick"] is not None for row in rows):
+        return [read_job(row) for row in rows]
     ours = here()
     clocks = {sign.id: sign.place.same_clock(ours) for sign in signs(tx)}
-    return [_age(job, tx.tick_ms) if clocks.get(job.worker or "") else job for job in jobs]
 
+    def age(worker: str, tick: int | None) -> int | None:
+        return max(0, tx.tick_ms - tick) if tick is not None and clocks.get(worker) else None
 
-def _age(job: Job, tick_ms: int) -> Job:
-    beat = None if job.beat_tick is None else max(0, tick_ms - job.beat_tick)
-    moved = None if job.moved_tick is None else max(0, tick_ms - job.moved_tick)
-    return replace(job, beat_age_ms=beat, moved_age_ms=moved)
+    return [
+        read_job(
+            row,
+            beat_age_ms=age(row["worker"], row["beat_tick"]),
+            moved_age_ms=age(row["worker"], row["moved_tick"]),
+            worker_alive=alive(row["worker"]) if alive and row["worker"] else None,
+        )
+        for row in rows
+    ]
 
 
 def _literal(text: str) -> str:

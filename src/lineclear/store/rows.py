@@ -5,9 +5,11 @@ unknown.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from lineclear.job import Cause, Event, Job, Options, Pause, State, Step, Wish
@@ -18,15 +20,20 @@ E = TypeVar("E", bound=StrEnum)
 _DEFAULTS = {f.name: f.default for f in fields(Options)}
 
 
-def read_job(row: Mapping[str, Any]) -> Job:
-    values = {name: row[name] for name in JOB_COLUMNS}
-    values["state"] = State(values["state"])
-    values["wish"] = _member(Wish, values["wish"])
-    values["cause"] = _member(Cause, values["cause"])
-    values["options"] = read_options(values["options"])
-    return Job(**values)
+def read_job(row: Mapping[str, Any], **computed: Any) -> Job:
+    # In the order of the columns, which is that of the fields: by name it takes four times as long.
+    values: list[Any] = list(row)
+    values[_STATE] = State(values[_STATE])
+    values[_WISH] = _member(Wish, values[_WISH])
+    values[_CAUSE] = _member(Cause, values[_CAUSE])
+    values[_OPTIONS] = read_options(values[_OPTIONS])
+    return Job(*values, **computed)
 
 
+_STATE, _WISH, _CAUSE, _OPTIONS = map(JOB_COLUMNS.index, ("state", "wish", "cause", "options"))
+
+
+@lru_cache(maxsize=256)
 def read_options(text: str) -> Options:
     data = _object(text)
     return Options(**{name: data[name] for name in data if _fits(name, data[name])})
@@ -69,16 +76,20 @@ def _fits(name: str, value: Any) -> bool:
         case bool() | str() as default:
             return isinstance(value, type(default))
         case int() | float():
-            return isinstance(value, int | float)
+            return _number(value)
         case None:
-            return value is None or isinstance(value, int | float)
+            return value is None or _number(value)
         case _:
             return False
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
 
 
 def _object(text: str) -> dict[str, Any]:
     try:
         data = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return data if isinstance(data, dict) else {}

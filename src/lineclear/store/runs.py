@@ -240,7 +240,7 @@ def finish(tx: Tx, job: Job, ending: Ending, *, by: str) -> Job | None:
     if ending.why != "lost" and fresh.child_pid is not None:  # the delay counts from what ran
         tx.all("lane_ended", lane=job.lane, now_ms=tx.now_ms)
     if ended.state in ENDED:
-        tx.all("pace_drop", job=job.id)
+        tx.all("pace_drop_earlier", job=job.id, attempt=ended.attempt)
     if ended.state is State.CANCELLED:
         cancel_children(tx, [ended.id])
     return ended

@@ -355,8 +355,30 @@ ORDER BY job, minute_ms
 -- name: step_count
 SELECT count(*) AS steps FROM step WHERE job = :job
 
--- name: pace_drop
-DELETE FROM pace WHERE job = :job
+-- name: pace_drop_earlier
+DELETE FROM pace WHERE job = :job AND attempt <> :attempt
+
+-- name: stats_tasks
+-- One step of the index for each task, not one for each job.
+WITH RECURSIVE t (task) AS (
+  SELECT min(task) FROM job WHERE ended_ms IS NOT NULL
+  UNION ALL
+  SELECT (SELECT min(task) FROM job WHERE ended_ms IS NOT NULL AND task > t.task) FROM t WHERE t.task IS NOT NULL)
+SELECT task FROM t WHERE task IS NOT NULL
+
+-- name: stats_ended
+SELECT id, task, state, submitted_ms, started_ms, ended_ms, worked_ms, attempt FROM job
+WHERE task = :task AND state = :state AND ended_ms IS NOT NULL AND ended_ms >= :since_ms
+  AND (:lane IS NULL OR lane = :lane)
+ORDER BY ended_ms DESC LIMIT :most
+
+-- name: stats_oldest
+-- Ids rise with submission. Bounded like the counts.
+SELECT min(id) AS id FROM (
+  SELECT id FROM (SELECT id FROM job WHERE lane = :lane AND state = 'queued' AND held_ms IS NULL
+                  AND run_at_ms IS NULL LIMIT :most)
+  UNION ALL
+  SELECT id FROM (SELECT id FROM job WHERE lane = :lane AND state = 'queued' AND held_ms IS NOT NULL LIMIT :most))
 
 -- name: worker_add
 INSERT INTO worker (id, host, boot, time_ns, pid_ns, pid, version, lanes, lease_ms, started_ms)
