@@ -59,7 +59,8 @@ def test_keys_move_pause_remove_and_undo_the_row_in_focus(served: Ground, browse
     for key, wanted in (("[", "acb"), ("{", "cab"), ("]", "acb"), ("}", "abc")):
         page.keyboard.press(key)
         wait_until(lambda: "".join(order(served)) == wanted, what=f"{key}: {wanted}")  # noqa: B023
-        expect(page.locator(f"[data-id='{ids[2]}']")).not_to_contain_text("Asked")
+        place = {0: "1st", 1: "2nd", 2: "3rd"}[wanted.index("c")]
+        expect(page.locator(f"#main li[data-id='{ids[2]}']")).to_contain_text(place)
         assert focused(page) == str(ids[2])
     page.keyboard.press("p")
     wait_until(lambda: served.queue.get(ids[2]).held_ms is not None)
