@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
-from lineclear import view
+from lineclear import estimate, view
 from lineclear.errors import NoSuchJob
 from lineclear.figures import marked
 from lineclear.queue import Queue
@@ -48,9 +49,13 @@ def of(queue: Queue, lane: str | None) -> Public:
 
 
 def running(queue: Queue, ids: Collection[int]) -> dict[int, Public]:
-    with marked():
+    """The rows of those of these jobs that run."""
+    with marked(), queue.snapshot() as seen:
         get = view.Gatherer(queue)
-        return {job.id: view.fields(get.running(job)) for job in queue.running() if job.id in ids}
+        get.usual = cache(lambda task: estimate.usual(seen.usual(task)))
+        jobs = [job for job in seen.running(None) if job.id in ids]
+        paces = seen.paces([job.id for job in jobs if job.total])
+        return {job.id: view.fields(get.running(job, pace=paces.get(job.id, ()))) for job in jobs}
 
 
 def named_since(
@@ -68,12 +73,13 @@ def named_since(
     if len(lines) > most:
         return None
     ids = {line.job for line in lines if line.job is not None and lane in (None, line.lane)}
-    return {job: known[job] if job in known else row_of(queue, job) for job in sorted(ids)}
-
-
-def row_of(queue: Queue, job_id: int) -> Public | None:
     with marked():
-        try:
-            return view.fields(view.Gatherer(queue).row(queue.brief(job_id)))
-        except NoSuchJob:
-            return None
+        get = view.Gatherer(queue)
+        return {job: known[job] if job in known else _row(get, job) for job in sorted(ids)}
+
+
+def _row(get: view.Gatherer, job_id: int) -> Public | None:
+    try:
+        return view.fields(get.row(get.queue.brief(job_id)))
+    except NoSuchJob:
+        return None
