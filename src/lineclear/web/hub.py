@@ -32,8 +32,8 @@ from lineclear.web.changes import (
 )
 from lineclear.web.state import Looked
 
-SHORTEST_S = 0.05
-"""At most 20 looks a second."""
+SHORTEST_S, LONGEST_S = 0.05, 0.5
+"""At most 20 looks a second, and no longer between two."""
 PROGRESS_S, SLOW_S = 1.0, 5.0
 MOST_LINES = 500
 """Lines of the journal told one by one; more at once are a snapshot."""
@@ -309,8 +309,9 @@ class Hub:
                     else:
                         for each in self._all():
                             each.dirty = True
-                    # Looking never takes more than half of the time.
-                    self._look_from = max(begun + SHORTEST_S, 2 * _now() - begun)
+                    # Looking takes half of the time at most, and nobody waits long for the next.
+                    took = min(_now() - begun, LONGEST_S)
+                    self._look_from = max(begun + SHORTEST_S, _now() + took)
             if _now() >= tick_at:
                 tick_at = _now() + self.tick_s
                 async with self._lock:

@@ -6,13 +6,14 @@ transactions, and never changes anything.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
 from lineclear import estimate, view
 from lineclear.errors import NoSuchJob
 from lineclear.figures import marked
+from lineclear.job import Lane, State
 from lineclear.queue import Queue
 from lineclear.web.changes import Public, rows
 
@@ -74,12 +75,26 @@ def named_since(
         return None
     ids = {line.job for line in lines if line.job is not None and lane in (None, line.lane)}
     with marked():
-        get = view.Gatherer(queue)
-        return {job: known[job] if job in known else _row(get, job) for job in sorted(ids)}
+        row = _rows(queue)
+        return {job: known[job] if job in known else row(job) for job in sorted(ids)}
 
 
-def _row(get: view.Gatherer, job_id: int) -> Public | None:
-    try:
-        return view.fields(get.row(get.queue.brief(job_id)))
-    except NoSuchJob:
-        return None
+def _rows(queue: Queue) -> Callable[[int], Public | None]:
+    """Rows of any jobs; what all of a lane have in common is read once."""
+    get = view.Gatherer(queue)
+
+    @cache
+    def lane(name: str) -> tuple[Lane, list[view.Row]]:
+        return queue.lane_now(name), [get.running(job) for job in queue.running(name)]
+
+    def row(job_id: int) -> Public | None:
+        try:
+            job = queue.brief(job_id)
+        except NoSuchJob:
+            return None
+        if job.state is not State.QUEUED:
+            return view.fields(get.row(job))
+        at, running = lane(job.lane)
+        return view.fields(get.waiting(job, at, running, place=queue.place(job_id)))
+
+    return row
