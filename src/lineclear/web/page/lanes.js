@@ -38,7 +38,7 @@ export class Rows {
   }
 
   forget() {
-    for (const [id, li] of this.#made) if (!li.isConnected) this.#made.delete(id);
+    for (const [id, li] of this.#made) if (!li.parentNode) this.#made.delete(id);
   }
 }
 
@@ -59,7 +59,7 @@ export function laneActs(name) {
     const label = main.paused ? (all ? words.resumeAll : words.resume) : all ? words.pauseAll : words.pause;
     main.dataset.label = label;
     show(main, { key: `${laneId(name)}:${main.paused ? "resume" : "pause"}`, label, name: `${main.paused ? words.resume : words.pause} ${where}` });
-    set(more, "aria-label", words.more(where));
+    set(more, "aria-label", words.more(more.lane === null ? where : words.lane(more.lane)));
     set(more, "aria-disabled", canAct() ? null : "true");
   };
   return el;
