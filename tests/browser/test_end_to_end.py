@@ -27,6 +27,7 @@ BOTH = pytest.mark.parametrize("size", [PHONE, DESK], ids=["390", "1280"])
 @pytest.fixture(scope="module", autouse=True)
 def working(shared: Ground) -> None:
     shared.site.worker()
+    shared.site.ended(shared.site.submit("quick"))  # two lanes, each with a section of its own
 
 
 @pytest.fixture
@@ -95,7 +96,7 @@ def in_order(made: Ground, titles: list[str]) -> bool:
 def test_e07_stop_takes_two_presses_and_reaches_the_job(
     night: Ground, browse: Browse, size: dict[str, int]
 ) -> None:
-    name = f"Dune {size['width']}"
+    name = f"Dune-{size['width']}"
     job = running(night, name, pages=980)
     night.at(name, 412, unit="pages")
     page = browse(night, size=size).page
@@ -130,7 +131,7 @@ def test_e16_stop_now_ends_a_job_that_does_not_answer(night: Ground, browse: Bro
 def test_e16_stop_now_of_a_lane_puts_its_job_back_and_pauses(night: Ground, browse: Browse) -> None:
     job = night.site.running(night.site.submit("deaf", name="Walden"))
     page = browse(night, size=DESK).page
-    lane_item(page, "render", "Stop now").click()
+    lane_item(page, "render", "Stop everything in lane render now").click()
     again = page.get_by_role("dialog").get_by_role("button", name=re.compile("^Press again"))
     expect(page.get_by_role("dialog")).to_contain_text(
         "Press again to stop 1 job at once and pause."
@@ -147,7 +148,8 @@ def test_e16_stop_now_of_a_lane_puts_its_job_back_and_pauses(night: Ground, brow
 def test_e13_case_c9_a_pause_says_who_why_and_until_when(
     night: Ground, browse: Browse, size: dict[str, int]
 ) -> None:
-    job = running(night, "Emma")
+    name = f"Emma-{size['width']}"
+    job = running(night, name)
     waits = night.site.submit("slow", name="Persuasion")
     page = browse(night, size=size).page
     lane_item(page, "render", "Pause for a time").click()
@@ -161,7 +163,7 @@ def test_e13_case_c9_a_pause_says_who_why_and_until_when(
     lane = page.get_by_label("lane render", exact=True)
     expect(lane).to_contain_text("guests are asleep")
     expect(lane).to_contain_text("you")
-    night.end("Emma")
+    night.end(name)
     night.site.ended(job.id)
     expect(row(page, waits)).to_contain_text("paused")
     assert night.site.job(waits).state is State.QUEUED
@@ -175,7 +177,7 @@ def test_e13_pause_all_and_resume_all(night: Ground, browse: Browse) -> None:
     page = browse(night, size=DESK).page
     button(page, "Pause every lane").click()
     night.site.until(lambda: all(lane.pauses for lane in night.queue.lanes()))
-    expect(page.get_by_text("No new jobs will start. 1 is still running.")).to_be_visible()
+    expect(page.locator(".toast")).to_contain_text("No new jobs will start. 1 is still running.")
     expect(page.get_by_role("heading", level=1)).to_contain_text("paused", ignore_case=True)
     button(page, "Resume every lane").click()
     night.site.until(lambda: not any(lane.pauses for lane in night.queue.lanes()))
@@ -322,9 +324,9 @@ def test_clear_ended_hides_what_was_chosen(night: Ground, browse: Browse) -> Non
 def test_e01_add_from_the_form(night: Ground, browse: Browse, size: dict[str, int]) -> None:
     night.queue.lane("other").pause()
     page = browse(night, "add", size=size).page
-    page.get_by_label("Task").select_option("rich")
-    page.get_by_label("book").fill(str(size["width"]))
-    page.get_by_label("voice").select_option("amy")
+    page.get_by_label("What").select_option("rich")
+    page.get_by_role("spinbutton", name="book").fill(str(size["width"]))
+    page.get_by_role("combobox", name="voice").select_option("amy")
     page.locator("form").get_by_role("button", name="Add", exact=True).click()
     night.site.until(lambda: f"Read {size['width']}" in line(night, "other"))
     expect(page.get_by_text("Added as 1st").first).to_be_visible()

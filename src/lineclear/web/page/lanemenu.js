@@ -2,7 +2,7 @@
 // main.js. An act that takes work away names it and its number first.
 
 import { act, get } from "./api.js";
-import { isAsked, noteOf, plainButton, press, show } from "./controls.js";
+import { controls, isAsked, noteOf, plainButton, press, show } from "./controls.js";
 import { confirm, sheet } from "./dialogs.js";
 import { h, text } from "./dom.js";
 import { live } from "./live.js";
@@ -198,4 +198,5 @@ export async function clearEnded(lane, at) {
 /** Calls `fn` on everything that can change what a lane's controls say. */
 export function watch(signal, fn) {
   for (const type of ["rows", "snapshot", "queue", "status", "order", "tick"]) live.addEventListener(type, fn, { signal });
+  controls.addEventListener("change", fn, { signal });
 }
