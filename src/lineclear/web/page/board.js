@@ -48,6 +48,7 @@ export function board({ lane = null, drawn = () => {} } = {}) {
     for (const section of lanes.children) section.update(state, { force });
     ended.update(state, { force });
     const idle = !state.running.length && shown.every((each) => !each.running && !each.waiting);
+    ended.hidden = !state.ended.some((row) => lane === null || row.lane === lane);
     nothing.hidden = !idle || !mayAct() || lane !== null;
     lanes.hidden = idle && solo && lane === null;
     // A job that went from one list to another keeps the focus.

@@ -18,12 +18,12 @@ addEventListener("popstate", () => {
 
 function place(dialog, at) {
   if (!at || !WIDE.matches) return;
+  dialog.classList.add("anchored");
   const spot = at.getBoundingClientRect();
   const own = dialog.getBoundingClientRect();
   const below = spot.bottom + GAP + own.height <= innerHeight;
   const top = below ? spot.bottom + GAP : Math.max(GAP, spot.top - GAP - own.height);
   const left = Math.max(GAP, Math.min(spot.right - own.width, innerWidth - own.width - GAP));
-  dialog.classList.add("anchored");
   Object.assign(dialog.style, { top: `${top}px`, left: `${left}px` });
 }
 

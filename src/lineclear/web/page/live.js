@@ -215,12 +215,15 @@ class Live extends EventTarget {
   async #failed() {
     this.#close();
     if (document.hidden) return;
-    this.#lose();
+    // What was never there is not lost: who has yet to sign in is told that, and nothing else.
+    const never = this.status === "connecting" && !this.asOf;
+    if (!never) this.#lose();
     // An EventSource hides the status of what it got: the page asks.
     const status = await get("me").then(
       () => 200,
       (problem) => problem.status,
     );
+    if (never && status !== 401) this.#lose();
     if (this.#trying()) this.#become(status === 503 ? "starting" : "lost");
   }
 

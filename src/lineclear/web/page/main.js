@@ -13,7 +13,7 @@ import { router, screen, screenNow, start } from "./router.js";
 import { alert, announce, mount } from "./toast.js";
 import { words } from "./words.js";
 
-const NAME = "Lineclear";
+const NAME = "Line Clear";
 const LONG = 56; // characters that stand beside the controls on a phone
 const at = (id) => document.getElementById(id);
 
@@ -34,6 +34,7 @@ acts.hidden = true;
 
 function header() {
   const { state } = live;
+  if (!state && live.status === "signed-out") text(sentence, words.signedOut);
   if (!state) return;
   const lost = ["lost", "starting", "signed-out", "elsewhere"].includes(live.status);
   tell(sentence, lost ? `${state.sentence}, ${words.asOf}\u0002${Math.floor(live.asOf)}\u0003` : state.sentence);

@@ -9,6 +9,8 @@ import { link } from "./router.js";
 import { alert, announce } from "./toast.js";
 import { words } from "./words.js";
 
+const TROUBLE = ["lost", "starting", "signed-out", "elsewhere", "polling"];
+
 /** Puts itself into `place` and marks `surface` with the connection's state. */
 export function notices(place, surface, { signal } = {}) {
   const told = h("span");
@@ -32,7 +34,7 @@ export function notices(place, surface, { signal } = {}) {
     if (status === "lost" && live.asOf) told.replaceChildren(words.lost, moment(live.asOf, { seconds: true }), words.lostThen);
     else text(told, { lost: words.noServer, starting: words.starting, "signed-out": words.signedOut, elsewhere: words.elsewhere, polling: words.polling }[status]);
     if (status === "lost" && was !== "lost") alert(live.asOf ? words.lost + clock(live.asOf, { seconds: true }) + words.lostThen : words.noServer);
-    if (status === "live" && was && was !== "live" && was !== "connecting") {
+    if (status === "live" && TROUBLE.includes(was)) {
       alert("");
       announce(words.back, { own: true });
     }
