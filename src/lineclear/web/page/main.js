@@ -34,7 +34,7 @@ acts.hidden = true;
 
 function header() {
   const { state } = live;
-  if (!state && live.status === "signed-out") text(sentence, words.signedOut);
+  if (!state && live.status === "signed-out") tell(sentence, words.signedOut);
   if (!state) return;
   const lost = ["lost", "starting", "signed-out", "elsewhere"].includes(live.status);
   tell(sentence, lost ? `${state.sentence}, ${words.asOf}\u0002${Math.floor(live.asOf)}\u0003` : state.sentence);
