@@ -6,6 +6,7 @@ for a picture. Writes into ``screenshots/``, and the two of the README into ``do
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import sys
 import tempfile
@@ -14,6 +15,7 @@ from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 from playwright.sync_api import Browser, Page
 from tests.browser.harness import DESK, PHONE, Ground, Theme, browser, ground, open_visit
@@ -84,6 +86,8 @@ ALBUMS = (
 def stage(made: Ground) -> dict[str, int]:
     """A night's queue: what runs, is quiet, waits, is paused, failed and is done."""
     queue = made.queue
+    with urlopen(f"{made.server.url}api/v1/me") as answer:
+        me = json.load(answer)["name"]
     made.site.worker()
     ids: dict[str, int] = {}
 
@@ -97,8 +101,9 @@ def stage(made: Ground) -> dict[str, int]:
         older(
             made,
             job,
-            ended_ago_ms=(20 + 40 * number**2) * MINUTE_MS,
+            ended_ago_ms=(20 + 40 * (len(ALBUMS) - number) ** 2) * MINUTE_MS,
             took_ms=(9 + number) * MINUTE_MS,
+            waited_ms=number * 4 * MINUTE_MS,
         )
     ids["failed"] = queue.submit(
         "album", {"title": "In a Silent Way", "fail": "track 4 is not at the source"}
@@ -114,9 +119,9 @@ def stage(made: Ground) -> dict[str, int]:
     add("scan", "Receipts 2025")
     made.site.running(running)
     made.site.running(quiet)
-    queue.hold(held)
+    queue.hold(held, by=me)
     queue.lane("albums").pause(
-        "the archive asked for a rest", until_ms=queue.now_ms() + 5 * HOUR_MS
+        "the archive asked for a rest", until_ms=queue.now_ms() + 5 * HOUR_MS, by=me
     )
     add("album", "A Love Supreme")
     add("album", "Out to Lunch!")
@@ -146,6 +151,7 @@ def older(
     started_ago_ms: int = 0,
     moved_ago_ms: int = 0,
     submitted_ago_ms: int = 0,
+    waited_ms: int = 0,
 ) -> None:
     """Make a job and its events as old as a night's are."""
     now_ms = made.queue.now_ms()
@@ -153,15 +159,19 @@ def older(
     shift = ended_ago_ms + took_ms or started_ago_ms or submitted_ago_ms
     with database(made) as opened:
         opened.execute(
-            "UPDATE job SET submitted_ms = submitted_ms - ?1, started_ms = started_ms - ?1, "
+            "UPDATE job SET submitted_ms = submitted_ms - ?1 - ?4, started_ms = started_ms - ?1, "
             "held_ms = held_ms - ?1, start_tick = start_tick - ?1, ended_ms = ended_ms - ?2 "
             "WHERE id = ?3",
-            (shift, ended_ago_ms, job_id),
+            (shift, ended_ago_ms, job_id, waited_ms),
         )
         opened.execute(
             "UPDATE event SET at_ms = at_ms - CASE kind WHEN 'ended' THEN ?2 ELSE ?1 END "
             "WHERE job = ?3",
             (shift, ended_ago_ms, job_id),
+        )
+        opened.execute(
+            "UPDATE event SET at_ms = at_ms - ? WHERE job = ? AND kind = 'added'",
+            (waited_ms, job_id),
         )
         if took_ms:
             opened.execute("UPDATE job SET worked_ms = ? WHERE id = ?", (took_ms, job_id))
@@ -186,14 +196,17 @@ def older(
             opened.execute("UPDATE job SET moves = 900 WHERE id = ?", (job_id,))
 
 
+READY = """() => {
+  const main = document.querySelector("main");
+  const pane = document.querySelector(".pane");
+  const empty = pane && innerWidth >= 1280 && !pane.textContent;
+  return main.childElementCount > 0 && !main.textContent.includes("Loading") && !empty
+    && document.querySelector("h1").textContent !== "Connecting";
+}"""
+
+
 def ready(page: Page) -> bool:
-    return bool(
-        page.evaluate(
-            "() => !['', 'Connecting'].includes(document.querySelector('h1')?.textContent ?? '')"
-            " && !(document.querySelector('main')?.textContent ?? '').includes('Loading')"
-            " && document.querySelector('main')?.childElementCount > 0"
-        )
-    )
+    return bool(page.evaluate(READY))
 
 
 def shoot(started: Browser, made: Ground, folder: Path, screens: dict[str, str]) -> None:
@@ -211,6 +224,7 @@ def shoot(started: Browser, made: Ground, folder: Path, screens: dict[str, str])
                 if taken in FOR_README:
                     target = ROOT / "docs/images" / FOR_README[taken]
                     target.write_bytes((folder / f"{taken}.png").read_bytes())
+            visit.expect("401")  # what the page learns before it asks for a token
             visit.check()
             visit.context.close()
 

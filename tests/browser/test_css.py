@@ -1,4 +1,4 @@
-"""The colours of every theme, computed from the stylesheet: contrast, and what the night may show."""
+"""The colours of every theme, computed from the styles: contrast, and what the night may show."""
 
 from __future__ import annotations
 
@@ -81,7 +81,9 @@ def test_the_night_is_warm_and_dim() -> None:
 
 def test_nothing_moves_at_night_and_only_the_bar_elsewhere() -> None:
     sheets = [PAGE / "app.css", *(PAGE / "css").glob("*.css")]
-    css = re.sub(r"/\*.*?\*/", "", "\n".join(sheet.read_text() for sheet in sheets), flags=re.S)
+    css = re.sub(
+        r"/\*.*?\*/", "", "\n".join(sheet.read_text() for sheet in sheets), flags=re.DOTALL
+    )
     moving = re.findall(r"(?:transition|animation)[\w-]*: ([^;]+);", css)
     assert sorted(moving) == ["inline-size .3s linear", "none !important", "none !important"]
     assert ':root[data-theme="night"] *' in css
@@ -94,8 +96,8 @@ def test_colours_are_tokens_and_nothing_else() -> None:
     for sheet in sheets:
         css = sheet.read_text()
         if sheet.name in ("app.css", "plain.css"):
-            css = re.sub(r"^\s*--\w+:.*$", "", css, flags=re.M)
-            css = re.sub(r"^\s*(--\w+: #\w{6}; ?)+$", "", css, flags=re.M)
+            css = re.sub(r"^\s*--\w+:.*$", "", css, flags=re.MULTILINE)
+            css = re.sub(r"^\s*(--\w+: #\w{6}; ?)+$", "", css, flags=re.MULTILINE)
         assert re.findall(r"#[0-9a-fA-F]{3,8}\b", css) == [], sheet.name
 
 

@@ -51,9 +51,10 @@ export function board({ lane = null, drawn = () => {} } = {}) {
     ended.hidden = !state.ended.some((row) => lane === null || row.lane === lane);
     nothing.hidden = !idle || !mayAct() || lane !== null;
     lanes.hidden = idle && solo && lane === null;
-    // A job that went from one list to another keeps the focus.
+    // A job that went from one list to another keeps the focus, but for a removed one.
     const now = el.getRootNode().activeElement;
-    if (focus !== now && focus?.isConnected && el.contains(focus)) focus.focus({ preventScroll: true });
+    const removed = focus?.closest?.(".row")?.dataset.look === "removed";
+    if (focus !== now && !removed && focus?.isConnected && el.contains(focus)) focus.focus({ preventScroll: true });
     rows.forget();
     drawn(state);
   }

@@ -54,7 +54,7 @@ export function bars(items, options) {
   if (!shown.length) return empty(options);
   const series = options.series ?? [{word: options.unit || "Value", tone: "accent"}];
   const sum = (item) => item.values.reduce((total, value) => total + Math.max(0, value ?? 0), 0);
-  const top = roundedUp(Math.max(...shown.map(sum)));
+  const top = roundedUp(Math.max(1, ...shown.map(sum)));
   const wide = 100 / shown.length;
   const drawn = [];
   shown.forEach((item, at) => {

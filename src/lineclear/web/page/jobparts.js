@@ -3,7 +3,7 @@
 
 import { h, visible } from "./dom.js";
 import { bare } from "./ansi.js";
-import { line } from "./charts.js";
+import { line, number as figure } from "./charts.js";
 import { duration, moment, prose } from "./prose.js";
 import { link } from "./router.js";
 import { count, number } from "./words.js";
@@ -85,7 +85,7 @@ export function pace({ points, total, unit }, { small = false } = {}) {
     const [[from, low], [to, high]] = [known[0], known.at(-1)];
     const recent = known.find(([at]) => at >= to - 10 * MINUTE);
     const each = (a, b, c, d) => number(Math.round((10 * MINUTE * (d - b)) / Math.max(1, c - a)) / 10);
-    sentence = `${number(high - low)} ${noun} in ${duration(to - from)}, `
+    sentence = `${figure(high - low)} ${noun} in ${duration(to - from)}, `
       + `about ${each(from, low, to, high)} a minute`;
     if (to - from > 15 * MINUTE) sentence += `, ${each(recent[0], recent[1], to, high)} in the last 10 min`;
     sentence += ".";

@@ -43,14 +43,16 @@ export async function open(root, { query, live }) {
 }
 
 async function parts(since, live) {
-  const [told, paces] = await Promise.all([get("metrics", { since }), running(live)]);
+  // Opened by its address, the screen may be there before the stream's first word.
+  const state = live.state ?? (await get("state"));
+  const [told, paces] = await Promise.all([get("metrics", { since }), running(state)]);
   const ended = told.tasks.length > 0;
   return [
     h("h2", { class: "unseen" }, words.title),
     h("nav", { class: "spans", "aria-label": words.since }, words.since, ...words.spans.map(([name, word]) =>
       h("a", { class: "btn", href: link(`metrics?since=${name}`), "aria-current": name === since ? "page" : null },
         h("span", null, word)))),
-    oldest(told, live),
+    oldest(told, state),
     h("div", { class: "charts" },
       ended ? throughput(told) : h("p", { class: "empty" }, since === "30d" ? words.none : words.noneSince),
       ...spreads(told.tasks, "ran", words.run, words.runSaid),
@@ -65,17 +67,17 @@ async function parts(since, live) {
 }
 
 // How far what runs now came, minute by minute; of the few that say so.
-async function running(live) {
-  const rows = (live.state?.running ?? []).filter((row) => row.done !== null).slice(0, PACES);
+async function running(state) {
+  const rows = state.running.filter((row) => row.done !== null).slice(0, PACES);
   const told = await Promise.all(rows.map((row) => get(`jobs/${row.id}/pace`).catch(() => null)));
   return rows.map((row, at) => told[at]?.points.length &&
     h("section", null, h("h3", null, h("a", { href: link(`jobs/${row.id}`) }, row.title)), pace(told[at], {}))).filter(Boolean);
 }
 
-function oldest({ oldest: found, now_ms }, live) {
+function oldest({ oldest: found, now_ms }, state) {
   if (!found) return h("p", null, words.oldestNone);
   const [id, since_ms] = found;
-  const name = live.row(id)?.title ?? `job ${id}`;
+  const name = state.waiting.find((row) => row.id === id)?.title ?? `job ${id}`;
   return h("p", null, words.oldest, h("a", { href: link(`jobs/${id}`) }, name), words.oldestFor(duration(now_ms - since_ms)));
 }
 
