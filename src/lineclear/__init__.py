@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from lineclear.job import Job, Lane, State
     from lineclear.queue import Queue
     from lineclear.tasks import Task
-    from lineclear.web.app import create_app as page
+    from lineclear.web.app import page
 
 __all__ = [
     "BadInput",
@@ -76,7 +76,7 @@ def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'lineclear' has no attribute '{name}'")
     home = import_module(f"lineclear.{_HOMES.get(name, 'errors')}")
-    value: object = getattr(home, "create_app" if name == "page" else name)
+    value: object = getattr(home, name)
     globals()[name] = value
     return value
 

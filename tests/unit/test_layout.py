@@ -23,7 +23,7 @@ PROMISE = re.compile(r"^\| ([EBACDGHIp]\d+) \|", re.MULTILINE)
 def test_public_names_are_these() -> None:
     assert sorted(lineclear.__all__) == PUBLIC.split()
     for name in lineclear.__all__:
-        assert getattr(lineclear, name).__name__ == {"page": "create_app"}.get(name, name)
+        assert getattr(lineclear, name).__name__ == name
 
 
 def test_importing_the_package_loads_none_of_it() -> None:

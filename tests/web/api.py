@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 from tests.helpers import SOURCES
 
+import lineclear
 from lineclear import Queue
-from lineclear.web.app import create_app
 
 ROOT = "/api/v1"
 ACTING = {"Lineclear-Request": "1"}
@@ -25,7 +25,7 @@ class Api:
     """The real application of a queue, asked without a socket."""
 
     def __init__(self, queue: Queue) -> None:
-        self.app = create_app(queue)
+        self.app = lineclear.page(queue)
 
     def ask(self, method: str, path: str, **more: Any) -> httpx.Response:
         async def sent() -> httpx.Response:

@@ -12,8 +12,8 @@ import httpx
 import pytest
 from tests.browser.harness import Ground, ground
 
+import lineclear
 from lineclear import Context, Queue
-from lineclear.web.app import create_app
 
 ACTING = {"Lineclear-Request": "1"}
 ALWAYS = {
@@ -67,7 +67,7 @@ def queue(tmp_path: Path) -> Iterator[Queue]:
 
 @pytest.fixture
 def page(queue: Queue) -> Page:
-    return Page(create_app(queue))
+    return Page(lineclear.page(queue))
 
 
 @pytest.fixture

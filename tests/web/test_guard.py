@@ -12,8 +12,8 @@ from fastapi.routing import APIRoute
 from tests.browser.harness import Ground
 from tests.web.conftest import ACTING, Page
 
+import lineclear
 from lineclear import Queue
-from lineclear.web.app import create_app
 from lineclear.web.guard import BODY_LIMIT, Guard
 from lineclear.web.tokens import Tokens
 
@@ -92,7 +92,7 @@ def filled_queue(queue: Queue) -> Queue:
 
 def test_what_the_page_itself_sends_passes(filled_queue: Queue) -> None:
     """Else the refusals below would prove nothing."""
-    app = create_app(filled_queue)
+    app = lineclear.page(filled_queue)
     page = Page(app)
     asked = list(unsafe(app))
     documented = app.app.openapi()["paths"].items()
@@ -123,7 +123,7 @@ FOREIGN: dict[str, tuple[int, dict[str, str | None]]] = {
 @pytest.mark.parametrize("how", FOREIGN)
 def test_e29_a_foreign_request_changes_nothing_on_any_route(how: str, filled_queue: Queue) -> None:
     status, headers = FOREIGN[how]
-    app = create_app(filled_queue)
+    app = lineclear.page(filled_queue)
     page, before = Page(app), everything(filled_queue)
     for method, path, address in unsafe(app):
         answer = page.ask(method, address, **changed(path, **headers))
@@ -133,7 +133,7 @@ def test_e29_a_foreign_request_changes_nothing_on_any_route(how: str, filled_que
 
 
 def test_e29_without_the_header_nothing_is_done(filled_queue: Queue) -> None:
-    app = create_app(filled_queue)
+    app = lineclear.page(filled_queue)
     page, before = Page(app), everything(filled_queue)
     for method, path, address in unsafe(app):
         if is_form(path):  # it has no header of its own, so the browser has to vouch for it
@@ -146,7 +146,7 @@ def test_e29_without_the_header_nothing_is_done(filled_queue: Queue) -> None:
 
 
 def test_json_is_no_form_and_a_form_is_no_json(filled_queue: Queue) -> None:
-    app = create_app(filled_queue)
+    app = lineclear.page(filled_queue)
     page, before = Page(app), everything(filled_queue)
     for method, path, address in unsafe(app):
         other = "application/json" if is_form(path) else FORM
@@ -157,7 +157,7 @@ def test_json_is_no_form_and_a_form_is_no_json(filled_queue: Queue) -> None:
 
 def test_e29_a_view_token_acts_on_no_route(filled_queue: Queue) -> None:
     text = Tokens(filled_queue.files).add("phone", "view", now_ms=0)
-    app = create_app(filled_queue)
+    app = lineclear.page(filled_queue)
     page, before = Page(app), everything(filled_queue)
     for method, path, address in unsafe(app):
         answer = page.ask(method, address, **changed(path, Authorization=f"Bearer {text}"))
@@ -172,7 +172,7 @@ def test_e29_a_view_token_acts_on_no_route(filled_queue: Queue) -> None:
 def test_e29_without_a_token_nothing_is_told_or_done(filled_queue: Queue) -> None:
     Tokens(filled_queue.files).add("phone", "control", now_ms=0)
     filled_queue.submit("render", {"name": "The Secret"})
-    app = create_app(filled_queue)
+    app = lineclear.page(filled_queue)
     page, before = Page(app), everything(filled_queue)
     for method, path, address in unsafe(app):
         for token in (None, "Bearer wrong", "Basic eDp5", "Bearer "):
@@ -206,10 +206,10 @@ def test_e29_a_foreign_name_reads_nothing_either(page: Page) -> None:
 
 
 def test_names_are_ours_where_they_were_said(queue: Queue) -> None:
-    page = Page(create_app(queue, hosts=["Box.lan"]))
+    page = Page(lineclear.page(queue, hosts=["Box.lan"]))
     assert page.get("/", headers={"Host": "box.lan:8765"}).status_code == 200
     assert page.get("/", headers={"Host": "192.168.7.7"}).status_code == 403
-    everywhere = Page(create_app(queue, hosts=["0.0.0.0"]))
+    everywhere = Page(lineclear.page(queue, hosts=["0.0.0.0"]))
     assert everywhere.get("/", headers={"Host": "192.168.7.7:80"}).status_code == 200
     assert everywhere.get("/", headers={"Host": "evil.example"}).status_code == 403
 
@@ -221,7 +221,7 @@ def test_two_names_are_none(served: Ground) -> None:
 
 def test_acts_are_written_down_with_who_did_them(filled_queue: Queue) -> None:
     job = filled_queue.jobs()[0].id
-    page = Page(create_app(filled_queue))
+    page = Page(lineclear.page(filled_queue))
     assert page.act(f"/api/v1/jobs/{job}/hold").status_code == 200
     text = Tokens(filled_queue.files).add("phone", "control", now_ms=0)
     assert page.act(f"/api/v1/jobs/{job}/release", Authorization=f"Bearer {text}").is_success
@@ -230,7 +230,7 @@ def test_acts_are_written_down_with_who_did_them(filled_queue: Queue) -> None:
 
 def test_who_comes_over_a_trusted_network_is_known_by_address(filled_queue: Queue) -> None:
     Tokens(filled_queue.files).add("phone", "view", now_ms=0)
-    app = create_app(filled_queue, hosts=["0.0.0.0"], trust_network=True)
+    app = lineclear.page(filled_queue, hosts=["0.0.0.0"], trust_network=True)
     there = Page(app, client="192.168.7.9")
     assert there.get("/api/v1/me").json()["name"] == "192.168.7.9"
     assert Page(app).get("/api/v1/me").json()["name"] == "ada@box"
@@ -309,7 +309,7 @@ INSIDE = (b"root:x:", b"class Guard", b"SQLite format 3", b"sha256")
 
 def test_e29_no_path_comes_from_a_request(served: Ground) -> None:
     """In the place of each part of each address, and of each value that may be asked with."""
-    document = create_app(served.queue).app.openapi()
+    document = lineclear.page(served.queue).app.openapi()
     places = ["/{}", "/static/{}", "/jobs/{}", "/jobs/{}/log.txt", "/jobs/1/{}", "/plain/{}"]
     for path, operations in document["paths"].items():
         if path == "/api/v1/stream" or "get" not in operations:

@@ -25,8 +25,8 @@ from schemathesis.specs.openapi.checks import (
 )
 from tests.web.api import Api
 
+import lineclear
 from lineclear import Queue
-from lineclear.web.app import create_app
 
 CHECKS = [
     not_a_server_error,
@@ -73,7 +73,7 @@ MODES = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
 
 
 def test_e28_no_server_error_and_no_undocumented_answer(queue: Queue) -> None:
-    app = create_app(queue, hosts=["testserver"])
+    app = lineclear.page(queue, hosts=["testserver"])
     document: Any = schemathesis.openapi.from_asgi("/api/v1/openapi.json", app)
     document = document.exclude(path_regex="/stream$")  # has no end; it has tests of its own
     answered: dict[str, set[int]] = {}

@@ -13,9 +13,9 @@ from typing import Any
 import httpx
 import pytest
 
+import lineclear
 from lineclear import Context, Queue
 from lineclear.job import State
-from lineclear.web.app import create_app
 
 MARKUP = "<img src=x onerror=alert(1)>\"'&"
 SAME = {"Sec-Fetch-Site": "same-origin", "Content-Type": "application/x-www-form-urlencoded"}
@@ -58,7 +58,7 @@ class Browser:
     """One that follows nothing by itself."""
 
     def __init__(self, queue: Queue) -> None:
-        self.app = create_app(queue)
+        self.app = lineclear.page(queue)
 
     def get(self, path: str) -> httpx.Response:
         return self.send("GET", path)

@@ -31,7 +31,7 @@ from lineclear.web.guard import Guard
 from lineclear.web.tokens import Tokens
 
 
-def create_app(queue: Queue, *, hosts: Iterable[str] = (), trust_network: bool = False) -> Guard:
+def page(queue: Queue, *, hosts: Iterable[str] = (), trust_network: bool = False) -> Guard:
     """The page of ``queue``, as an ASGI application.
 
     Args:

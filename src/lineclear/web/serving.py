@@ -7,13 +7,16 @@ system call. It works on no job: it can be restarted at any time, and costs a ru
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
+import os
 import re
 import signal
 import socket
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from lineclear.errors import BadInput, Refused
 from lineclear.files import Files
@@ -40,8 +43,8 @@ def run(
     trust_network: bool = False,
     base_path: str = "",
     worker: Sequence[str] = (),
-) -> int:
-    """Serve until asked to stop; answers the exit code.
+) -> NoReturn:
+    """Serve until asked to stop, and end the process.
 
     Says where before anything else: requests wait in the socket while the rest is loaded.
 
@@ -76,13 +79,25 @@ def run(
         app = _application(
             queue, {host, name, f"{name}.local", *hosts}, trust_network=trust_network
         )
-        return asyncio.run(_serve(app, bound, base_path, worker))
+        code = asyncio.run(_serve(app, bound, base_path, worker))
+    _leave(queue, code)
+
+
+def _leave(queue: Queue, code: int) -> NoReturn:
+    """The server's threads may hold on to Python objects: taking the interpreter apart beneath them
+    now and then aborted it.
+    """
+    queue.close()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def _application(queue: Queue, hosts: Iterable[str], *, trust_network: bool) -> object:
-    from lineclear.web.app import create_app
+    from lineclear.web.app import page
 
-    return create_app(queue, hosts=hosts, trust_network=trust_network)
+    return page(queue, hosts=hosts, trust_network=trust_network)
 
 
 def _first_token(queue: Queue, address: str) -> None:
