@@ -227,7 +227,6 @@ def whole(queue: Queue, job_id: int, *, me: str | None = None) -> dict[str, Any]
         "tries": job.attempt,
         "log": job.attempt > 0,
         "steps_done": queue.steps_done(job_id),
-        "files": [],
     }
 
 

@@ -30,7 +30,7 @@ from lineclear import Queue
 from lineclear.web import serving, hub, stream
 {patch}
 queue = Queue(Path(sys.argv[1]), by="tester")
-sys.exit(serving.run(queue, bind="127.0.0.1:0"))
+serving.run(queue, bind="127.0.0.1:0")
 """
 
 
@@ -93,7 +93,7 @@ def server(database: Path, *, patch: str = "") -> Iterator[Server]:
 
 def _answers(made: Server) -> bool:
     try:
-        return made.get("api/v1/me").status_code == 200
+        return made.get("-/health").status_code == 200
     except httpx.TransportError:
         return False
 

@@ -12,8 +12,8 @@ from tests.browser.harness import Ground
 from tests.helpers import wait_until
 from tests.web.conftest import Page
 
+import lineclear
 from lineclear import Queue
-from lineclear.web.app import create_app
 from lineclear.web.tokens import Tokens
 
 
@@ -32,7 +32,7 @@ def numbers(page: Page, **headers: str) -> dict[tuple[str, ...], float]:
 def test_health_says_how_it_is_and_names_nothing(queue: Queue) -> None:
     queue.submit("render", {"name": "The Secret"})
     Tokens(queue.files).add("phone", "view", now_ms=0)
-    answer = Page(create_app(queue)).get("/-/health")
+    answer = Page(lineclear.page(queue)).get("/-/health")
     assert answer.status_code == 200
     said = answer.json()
     assert said.pop("version")
@@ -40,7 +40,7 @@ def test_health_says_how_it_is_and_names_nothing(queue: Queue) -> None:
 
 
 def test_health_says_why_it_is_not(queue: Queue) -> None:
-    page = Page(create_app(queue))
+    page = Page(lineclear.page(queue))
     assert page.get("/-/health").status_code == 200
     queue.close()
     queue.database.write_bytes(b"no database " * 100)
@@ -64,8 +64,18 @@ def test_metrics_are_the_queue_in_numbers(page: Page, queue: Queue) -> None:
     assert seen["lineclear_oldest_waiting_seconds", "render"] >= 0
 
 
+def test_the_longest_waiting_is_found_far_down_the_line(page: Page, queue: Queue) -> None:
+    first = queue.submit("render", {"name": "Dune"})
+    with queue.store.write() as tx:
+        tx.update_job(first, {"submitted_ms": first.submitted_ms - 3_600_000})
+    for number in range(210):
+        queue.submit("render", {"name": str(number)})
+    queue.move(first.id, "bottom")
+    assert numbers(page)["lineclear_oldest_waiting_seconds", "render"] >= 3_600
+
+
 def test_metrics_are_not_for_everybody(queue: Queue) -> None:
-    page = Page(create_app(queue))
+    page = Page(lineclear.page(queue))
     text = Tokens(queue.files).add("grafana", "view", now_ms=0)
     assert page.get("/-/metrics").status_code == 401
     assert numbers(page, Authorization=f"Bearer {text}")
@@ -73,7 +83,7 @@ def test_metrics_are_not_for_everybody(queue: Queue) -> None:
 
 def test_durations_are_of_jobs_that_ran(serving: Callable[..., Ground]) -> None:
     ground = serving(start=False)
-    page = Page(create_app(ground.queue))
+    page = Page(lineclear.page(ground.queue))
     ids = [ground.site.submit("quick", text=str(n)) for n in range(3)]
     running = ground.site.submit("slow", name="Dune")
     ground.site.worker()

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from fastapi import FastAPI
 from tests.web.conftest import ACTING, Page
+from tests.web.streams import server
 
+import lineclear
 from lineclear import BadInput, Queue
 from lineclear.cli import main
 from lineclear.errors import StoreRefused
-from lineclear.web.app import create_app
 from lineclear.web.tokens import Tokens
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin"}
@@ -138,13 +139,13 @@ def test_a_wrong_token_signs_nobody_in(page: Page, control: str) -> None:
 
 def test_the_cookie_is_for_https_and_for_the_place_alone(queue: Queue, control: str) -> None:
     outer = FastAPI()
-    outer.mount("/queue", create_app(queue))
+    outer.mount("/queue", lineclear.page(queue))
     page = Page(outer, base="https://localhost")
     cookie = page.act("/queue/api/v1/login", {"token": control}).headers["set-cookie"]
     assert "; Path=/queue;" in cookie
     assert "; Secure" in cookie
     # A proxy that speaks https: the server itself sees none, but the browser says so.
-    behind = Page(create_app(queue))
+    behind = Page(lineclear.page(queue))
     answer = behind.act("/api/v1/login", {"token": control}, Origin="https://localhost")
     assert "; Secure" in answer.headers["set-cookie"]
 
@@ -169,6 +170,50 @@ def test_without_javascript_a_form_signs_in(page: Page, control: str) -> None:
     assert page.get("/plain", headers=cookie).status_code == 200
     wrong = page.ask("POST", "/login", content="token=wrong", headers=FORM)
     assert (wrong.status_code, "set-cookie" in wrong.headers) == (401, False)
+
+
+def test_two_servers_of_one_host_do_not_sign_each_other_out(tmp_path: Path) -> None:
+    """Browsers send what one port gave to every port of its host."""
+    kept: dict[str, str] = {}
+    pages = []
+    for port in (8100, 8101):
+        queue = Queue(tmp_path / f"{port}.db")
+        queue.check_store()
+        text = Tokens(queue.files).add("desk", "control", now_ms=1)
+        page = Page(lineclear.page(queue), base=f"http://localhost:{port}")
+        answer = page.act("/api/v1/login", {"token": text})
+        name, _, value = answer.headers["set-cookie"].partition(";")[0].partition("=")
+        kept[name] = value
+        pages.append(page)
+    sent = {"Cookie": "; ".join(f"{name}={value}" for name, value in kept.items())}
+    assert [page.get("/api/v1/state", headers=sent).status_code for page in pages] == [200, 200]
+
+
+def test_a_stream_ends_when_its_token_is_removed(queue: Queue, tokens: Tokens) -> None:
+    text = tokens.add("phone", "view", now_ms=1)
+    other = tokens.add("desk", "view", now_ms=1)
+    with server(queue.database, patch="hub.Hub.tick_s = 0.2") as served:
+        with (
+            served.watch(headers=bearer(text)) as gone,
+            served.watch(headers=bearer(other)) as stays,
+        ):
+            gone.until_event("snapshot")
+            stays.until_event("snapshot")
+            tokens.remove("phone")
+            gone.until(lambda: gone.over, what="the stream ends")
+            seen = len(stays.of("tick"))
+            stays.until(lambda: len(stays.of("tick")) > seen)
+            assert not stays.over
+        with served.watch(headers=bearer(text)) as again:
+            again.until(lambda: again.status)
+            assert again.status == 401
+
+
+def test_a_stream_ends_when_the_first_token_is_made(queue: Queue, tokens: Tokens) -> None:
+    with server(queue.database, patch="hub.Hub.tick_s = 0.2") as served, served.watch() as open_:
+        open_.until_event("snapshot")
+        tokens.add("desk", "control", now_ms=1)
+        open_.until(lambda: open_.over, what="the stream ends")
 
 
 def test_a_form_of_an_unknown_page_signs_nobody_in(page: Page, control: str) -> None:

@@ -27,7 +27,7 @@ def main() -> int:
         queue.check_store()
         if given.app:
             queue.tasks = load_app(given.app).tasks
-        return serving.run(
+        serving.run(
             queue, bind=given.bind, hosts=given.host, base_path=given.base_path,
             trust_network=given.trust_network,
         )  # fmt: skip

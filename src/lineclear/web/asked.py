@@ -15,7 +15,6 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 API = "/api/v1"
-COOKIE = "lineclear"
 SAFE = ("GET", "HEAD", "OPTIONS")
 OPEN = ("/login", "/api/v1/login", "/-/health")
 """Answered to those who have yet to sign in, and to whoever watches whether the server lives."""
@@ -101,6 +100,12 @@ class Asked:
         told = self.headers.get("content-length", "0")
         return int(told) if told.isascii() and told.isdecimal() else 0
 
+    @property
+    def cookie(self) -> str:
+        """Its name. Browsers send a host's cookies to every port of it: each port has its own."""
+        port = self.host.rpartition("]")[2].rpartition(":")[2]
+        return f"lineclear-{port}" if port.isascii() and port.isdecimal() else "lineclear"
+
     @cached_property
     def token(self) -> str:
         """What is given as a token; empty where nothing is."""
@@ -108,7 +113,7 @@ class Asked:
         if scheme.lower() == "bearer":
             return text.strip()
         try:
-            cookie = SimpleCookie(self.headers.get("cookie", "")).get(COOKIE)
+            cookie = SimpleCookie(self.headers.get("cookie", "")).get(self.cookie)
         except CookieError:
             return ""
         return cookie.value if cookie else ""

@@ -6,7 +6,7 @@ nothing else. It must never let through a request of another site, or one withou
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -45,6 +45,17 @@ class Who:
     name: str
     role: Role
     signed_in: bool = False
+
+
+Still = Callable[[], Awaitable[bool]]
+
+
+def lasts(request: Request) -> Still:
+    """The dependency of a route whose answer goes on: asked before each part of it, whether who
+    asked may still have it.
+    """
+    still: Still = request.state.still
+    return still
 
 
 def asks(request: Request) -> Who:
@@ -87,6 +98,7 @@ class Guard:
         if answer is None and scope["path"] == scope.get("root_path"):
             # Without its slash the relative addresses of the page would lead beside it.
             answer = RedirectResponse(f"{scope['path'].rpartition('/')[2]}/")
+        stamp = self._tokens.stamp()
         if answer is None:
             try:
                 who = await self._who(asked)
@@ -94,7 +106,11 @@ class Guard:
             except StoreError:
                 answer = problem(503, _NO_TOKENS)
         if answer is None:
-            scope["state"] = {**scope.get("state", {}), "who": who}
+            scope["state"] = {
+                **scope.get("state", {}),
+                "who": who,
+                "still": self._still(asked, who, stamp),
+            }
             answer = self.app
         await answer(scope, _bounded(receive), self._with_headers(send, asked))
 
@@ -117,6 +133,17 @@ class Guard:
         if self._trusting or not await run_in_threadpool(self._tokens.all):
             return Who(self._me if asked.from_here else asked.client, "control")
         return None
+
+    def _still(self, asked: Asked, who: Who | None, stamp: object) -> Still:
+        async def still() -> bool:
+            nonlocal stamp
+            before, stamp = stamp, self._tokens.stamp()
+            try:
+                return stamp == before or await self._who(asked) == who
+            except StoreError:
+                return False
+
+        return still
 
     def _with_headers(self, send: Send, asked: Asked) -> Send:
         async def with_headers(message: Message) -> None:

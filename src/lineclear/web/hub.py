@@ -31,6 +31,7 @@ from lineclear.web.changes import (
     unmarked,
 )
 from lineclear.web.state import Looked
+from lineclear.web.subscriber import Subscriber
 
 SHORTEST_S, LONGEST_S = 0.05, 0.5
 """At most 20 looks a second, and no longer between two."""
@@ -42,70 +43,9 @@ KEPT_LINES = 2_000
 OPENING_S = 5.0
 FRESH_S = 1.0
 """How long a look serves those who come after it."""
-BUFFER_BYTES = 1024 * 1024
 STREAMS_OF_A_BROWSER = 4
 
 log = logging.getLogger(__name__)
-
-
-class Subscriber:
-    """One stream: what it has not sent yet, bounded."""
-
-    def __init__(self, channel: Channel, *, browser: str, me: str | None) -> None:
-        self.channel, self.browser, self.me = channel, browser, me
-        self.changed = asyncio.Event()
-        """Set when the journal has new lines."""
-        self._chunks: list[bytes] = []
-        self._log = self._last = b""
-        self._behind = self._over = False
-        self._ready, self._log_taken = asyncio.Event(), asyncio.Event()
-
-    def put(self, chunk: bytes) -> None:
-        """What does not fit is dropped, with all before it: a snapshot takes its place."""
-        if self._behind or self._over:
-            return
-        self._chunks.append(chunk)
-        if len(self._chunks) > 1 and sum(map(len, self._chunks)) > BUFFER_BYTES:
-            self._chunks.clear()
-            self._behind = True
-        self._ready.set()
-
-    def put_log(self, chunk: bytes) -> None:
-        """One part of a log; the next only once ``log_taken`` has come back."""
-        self._log = chunk
-        self._log_taken.clear()
-        self._ready.set()
-
-    async def log_taken(self) -> None:
-        await self._log_taken.wait()
-
-    def end(self, last: bytes = b"") -> None:
-        """Send what is there, then ``last``, then no more."""
-        if not self._over:
-            self._over, self._last = True, last
-            self._ready.set()
-
-    async def next(self) -> bytes | None:
-        """What to send now; ``None`` at the end."""
-        while True:
-            if self._behind:
-                self._behind = False
-                self._chunks.append(self.channel.snapshot(self.me))
-            parts = [*self._chunks, self._log]
-            self._chunks, self._log = [], b""
-            self._log_taken.set()
-            if self._over:
-                parts.append(self._last)
-                self._last = b""
-            if sent := b"".join(parts):
-                return sent
-            if self._over:
-                return None
-            self._ready.clear()
-            await self._ready.wait()
-
-    def words(self, data: Public) -> Public:
-        return self.channel.hub.words(data, self.me)
 
 
 @dataclass(eq=False)
@@ -154,7 +94,10 @@ class Channel:
     def snapshot(self, me: str | None) -> bytes:
         cursor = self.hub.cursor
         whole = {**self.state, "cursor": cursor, "now_ms": self.hub.queue.now_ms()}
-        return encode("snapshot", self.hub.words(whole, me), cursor)
+        return encode("snapshot", self.words(whole, me), cursor)
+
+    def words(self, data: Public, me: str | None) -> Public:
+        return self.hub.words(data, me)
 
 
 class Hub:
@@ -222,8 +165,8 @@ class Hub:
 
     def leave(self, gone: Subscriber) -> None:
         """Twice is harmless."""
-        if gone in gone.channel.subscribers:
-            gone.channel.subscribers.remove(gone)
+        for channel in self._all():
+            channel.subscribers = [each for each in channel.subscribers if each is not gone]
         if mine := self._browsers.get(gone.browser):
             mine[:] = [each for each in mine if each is not gone]
             if not mine:

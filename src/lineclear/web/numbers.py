@@ -29,8 +29,6 @@ CONTENT_TYPE = CONTENT_TYPE_LATEST
 STATES = ("waiting", "running", "done", "failed", "cancelled")
 LAST = 1_000
 """Ended jobs of a lane whose durations are told."""
-FIRST = 200
-"""Jobs of a line among which the longest waiting is looked for."""
 BOUNDS_S = (1, 5, 15, 60, 300, 900, 3_600, 14_400, 43_200, 86_400)
 
 
@@ -66,9 +64,9 @@ class _Look(Collector):
             for state in STATES:
                 jobs.add_metric([lane.name, state], getattr(counts, state))
             workers.add_metric([lane.name], lane.workers)
-            line = queue.waiting(lane.name, limit=FIRST) if lane.waiting else []
-            if since := [job.submitted_ms for job in line if job.held_ms is None]:
-                oldest.add_metric([lane.name], (queue.now_ms() - min(since)) / 1000)
+            now_ms = queue.now_ms()
+            if first := queue.stats(now_ms, lane=lane.name).oldest:
+                oldest.add_metric([lane.name], (now_ms - first[1]) / 1000)
             last = queue.recent(lane.name, limit=LAST)
             _add(run, lane.name, [job.worked_ms for job in last if job.started_ms is not None])
             _add(

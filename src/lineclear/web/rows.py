@@ -95,7 +95,6 @@ class Whole(Row):
     tries: int
     log: bool
     steps_done: int
-    files: list[str]
 
 
 class Pause(Told):

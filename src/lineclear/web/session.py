@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 
 from lineclear.queue import Queue
-from lineclear.web.asked import API, COOKIE
+from lineclear.web.asked import API, Asked
 from lineclear.web.guard import Who, asks
 from lineclear.web.pages import sign_in, static_hash
 from lineclear.web.problems import problem
@@ -87,7 +87,9 @@ def router(queue: Queue, *, boot: str) -> APIRouter:
     def logout(request: Request) -> Response:
         """Forget the cookie."""
         answer = Response(status_code=204)
-        answer.delete_cookie(COOKIE, path=_path(request), httponly=True, samesite="strict")
+        answer.delete_cookie(
+            Asked(request.scope).cookie, path=_path(request), httponly=True, samesite="strict"
+        )
         return answer
 
     return routes
@@ -114,7 +116,7 @@ def _signed_in(request: Request, answer: Response, text: str) -> Response:
     # A proxy that speaks https for this server leaves its mark in the page's own origin.
     secure = "https" in (request.url.scheme, request.headers.get("origin", "").partition(":")[0])
     answer.set_cookie(
-        COOKIE, text, max_age=YEAR_S, path=_path(request), secure=secure, httponly=True,
+        Asked(request.scope).cookie, text, max_age=YEAR_S, path=_path(request), secure=secure, httponly=True,
         samesite="strict",
     )  # fmt: skip
     return answer

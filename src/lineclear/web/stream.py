@@ -22,11 +22,12 @@ from lineclear.web import state
 from lineclear.web.asked import API, Heard
 from lineclear.web.asking import Marks
 from lineclear.web.changes import Public, encode
-from lineclear.web.guard import Who, asks
-from lineclear.web.hub import Hub, Subscriber
+from lineclear.web.guard import Still, Who, asks, lasts
+from lineclear.web.hub import Hub
 from lineclear.web.logs import Tail, marked
 from lineclear.web.pages import static_hash
 from lineclear.web.problems import Answer
+from lineclear.web.subscriber import Subscriber
 
 FOLLOWED_EVERY_S = 0.5
 RETRY = b"retry: 2000\n\n"
@@ -59,6 +60,7 @@ def router(queue: Queue, *, boot: str, heard: Heard) -> APIRouter:
     @routes.get("/stream")
     async def stream(
         who: Annotated[Who, Depends(asks)],
+        still: Annotated[Still, Depends(lasts)],
         *,
         after: Text = "",
         last_event_id: Annotated[str, Header(max_length=200)] = "",
@@ -88,7 +90,7 @@ def router(queue: Queue, *, boot: str, heard: Heard) -> APIRouter:
             "role": who.role,
         }
         follows = partial(follow, queue, int(job), cursor or None, each) if log else None
-        return EventStream(hub, each, RETRY + encode("hello", hello), follows)
+        return EventStream(hub, each, RETRY + encode("hello", hello), still, follows)
 
     return routes
 
@@ -132,11 +134,17 @@ class EventStream(Response):
     """One stream's answer. Whatever ends it, the hub is left."""
 
     def __init__(
-        self, hub: Hub, each: Subscriber, hello: bytes, follows: Callable[[], Follower] | None
+        self,
+        hub: Hub,
+        each: Subscriber,
+        hello: bytes,
+        still: Still,
+        follows: Callable[[], Follower] | None,
     ) -> None:
         super().__init__()
         self.raw_headers = HEADERS  # the length is not known
         self._hub, self._each, self._hello, self._follows = hub, each, hello, follows
+        self._still = still
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         sending = asyncio.create_task(self._send(send))
@@ -157,7 +165,7 @@ class EventStream(Response):
         with suppress(OSError):  # nobody is there any more
             await send(head)
             await send({"type": "http.response.body", "body": self._hello, "more_body": True})
-            while (chunk := await self._each.next()) is not None:
+            while (chunk := await self._each.next()) is not None and await self._still():
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 

@@ -59,6 +59,14 @@ class Tokens:
                 f"remove it and make new ones with `lineclear token add`."
             ) from error
 
+    def stamp(self) -> tuple[int, int] | None:
+        """Another one after each change. One system call."""
+        try:
+            now = self.path.stat()
+        except OSError:
+            return None
+        return now.st_ino, now.st_mtime_ns
+
     def find(self, text: str) -> Token | None:
         """The token that ``text`` is. Takes as long for a wrong one as for a right one."""
         given = _hash(text)

@@ -176,10 +176,9 @@ class JobScreen {
     const none = job.args && typeof job.args === "object" && !Object.keys(job.args).length;
     const again = h("p", null, h("a", { href: link(`add?again=${this.id}`) }, "Add again with changes"));
     this.inputs.fill(none ? h("p", { class: "muted" }, "It was given nothing.") : dataBlock(job.args, "arguments"), again);
-    const files = job.files?.length > 0 && h("ul", { class: "files" }, ...job.files.map((name) => h("li", null, visible(name))));
     const result = job.result === null || job.result === undefined ? job.state === "done" && h("p", { class: "muted" }, "It returned nothing.")
       : dataBlock(job.result, "result");
-    this.result.fill(result, files);
+    this.result.fill(result);
     const known = [
       ["Worked for", job.worked_s > 0 && duration(job.worked_s * 1000)],
       ["Process", job.pid && String(job.pid)],
