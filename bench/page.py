@@ -30,7 +30,7 @@ import sys
 from pathlib import Path
 from lineclear import Queue
 from lineclear.web import serving
-sys.exit(serving.run(Queue(Path(sys.argv[1])), bind="127.0.0.1:0"))
+serving.run(Queue(Path(sys.argv[1])), bind="127.0.0.1:0")
 """
 RUNS, SECONDS = 200, 10
 

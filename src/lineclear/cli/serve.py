@@ -41,10 +41,8 @@ def serve(
     queue = _queue(ground(ctx))
     from lineclear.web import serving
 
-    raise Ended(
-        serving.run(
-            queue, bind=bind, hosts=host or (), base_path=base_path, trust_network=trust_network
-        )
+    serving.run(
+        queue, bind=bind, hosts=host or (), base_path=base_path, trust_network=trust_network
     )
 
 
@@ -60,9 +58,7 @@ def up(
     from lineclear.web import serving
 
     worker = [sys.executable, "-m", "lineclear.worker", str(queue.database)]
-    raise Ended(
-        serving.run(queue, bind=bind, hosts=host or (), trust_network=trust_network, worker=worker)
-    )
+    serving.run(queue, bind=bind, hosts=host or (), trust_network=trust_network, worker=worker)
 
 
 def _queue(at: Ground) -> Queue:

@@ -68,10 +68,14 @@ def waiting_after(tx: Tx, lane: str, cursor: str | None, limit: int) -> Page:
 
 def places(tx: Tx, jobs: list[Job]) -> list[int | None]:
     """The place of each of these neighbours in line, in their order, counted once."""
-    here = place(tx, jobs[0]) if jobs else None
     told: list[int | None] = []
+    here: int | None = None
     for each in jobs:
-        told.append(here if each.run_at_ms is None else None)
+        if each.run_at_ms is not None:  # in no line yet, though one set aside may stand among them
+            told.append(None)
+            continue
+        here = place(tx, each) if here is None else here
+        told.append(here)
         if here is not None and each.held_ms is None:
             here += 1
     return told
