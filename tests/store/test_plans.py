@@ -38,6 +38,15 @@ LOOKS = {
     "job_running": "job_slot",
     "job_every_run": "job_slot",
     "job_of_worker": "job_slot",
+    "job_list_of": "job_state",
+    "job_count_of": "job_state",
+    "job_line_after": "job_line",
+    "job_held_after": "job_held",
+    "job_later_after": "job_due",
+    "job_tasks_in_line": "job_line",
+    "stats_tasks": "job_usual",
+    "stats_ended": "job_usual",
+    "stats_oldest": "job_line",
 }
 
 
@@ -64,6 +73,13 @@ def test_p05_statements_use_their_partial_indexes(
     assert not any(detail.strip() == "SCAN job" for detail in details), details
     if name in CLAIM:
         assert not any("TEMP B-TREE" in detail for detail in details), details
+
+
+def test_the_paces_of_runs_are_found_run_by_run(store: SqliteStore) -> None:
+    details = plan(store, "pace_of_runs")
+    assert any("SEARCH p USING" in detail for detail in details), details
+    scans = {detail for detail in details if detail.startswith("SCAN")}
+    assert scans == {"SCAN i VIRTUAL TABLE INDEX 1:", "SCAN run", "SCAN part"}, "the runs alone"
 
 
 def steps(store: SqliteStore, call: Callable[[], object]) -> int:

@@ -23,6 +23,8 @@ To = str | int | tuple[str, int]
 def target(tx: Tx, job: Job, to: To) -> tuple[int, int] | None:
     """Priority and position that put ``job`` there; ``None`` where it is there already."""
     match to:
+        case "top" | "bottom" if _is_at(tx, job, to):
+            return None
         case "top":
             return top(tx, job.lane, job.priority)
         case "bottom":
@@ -43,6 +45,15 @@ def target(tx: Tx, job: Job, to: To) -> tuple[int, int] | None:
             )
 
 
+def _is_at(tx: Tx, job: Job, end: str) -> bool:
+    """Whether it is the first or last in line; one set aside or not due yet is in none."""
+    if job.held_ms is not None or job.run_at_ms is not None:
+        return False
+    if end == "top":
+        return not _row(tx, "job_place", **_order(job), most=1)["ahead"]
+    return one(tx, "job_line_after", **_order(job), limit=1) is None
+
+
 def _by_place(tx: Tx, job: Job, to: str | int) -> tuple[int, int] | None:
     if isinstance(to, int) and to < 1:
         raise BadInput("to", f"{to} is no place in line: the first is 1.")
@@ -51,7 +62,7 @@ def _by_place(tx: Tx, job: Job, to: str | int) -> tuple[int, int] | None:
     limit = max(int(place), ahead + 1) + 1
     line = [read_job(row) for row in tx.all("job_line", lane=job.lane, limit=limit)]
     others = [other for other in line if other.id != job.id]
-    if int(place) < 1 or not others:
+    if int(place) < 1 or min(int(place), len(others) + 1) == ahead + 1:
         return None
     if int(place) > len(others):
         return _beside(tx, job, others[-1].id, after=True)
