@@ -113,10 +113,11 @@ def form(queue: Queue) -> APIRouter:
 
 
 def _signed_in(request: Request, answer: Response, text: str) -> Response:
+    name = Asked(request.scope).cookie
     # A proxy that speaks https for this server leaves its mark in the page's own origin.
     secure = "https" in (request.url.scheme, request.headers.get("origin", "").partition(":")[0])
     answer.set_cookie(
-        Asked(request.scope).cookie, text, max_age=YEAR_S, path=_path(request), secure=secure, httponly=True,
+        name, text, max_age=YEAR_S, path=_path(request), secure=secure, httponly=True,
         samesite="strict",
     )  # fmt: skip
     return answer
