@@ -13,6 +13,7 @@ from typing import Any
 
 from lineclear import estimate, words
 from lineclear.database import Snapshot
+from lineclear.errors import UnknownLane
 from lineclear.estimate import Ahead, Left, Span, Usual
 from lineclear.figures import iso
 from lineclear.job import Job, Lane, State
@@ -71,9 +72,16 @@ class Gatherer:
             return self.running(job)
         if job.ended:
             return self.ended(job)
-        at = lane or self.queue.lane_now(job.lane)
+        at = lane or self.lane_of(job.lane)
         running = [self.running(other) for other in self.queue.running(job.lane)]
         return self.waiting(job, at, running, place=self.queue.place(job.id))
+
+    def lane_of(self, name: str) -> Lane:
+        """The lane of a stored job, which in a database changed by hand may be none."""
+        try:
+            return self.queue.lane_now(name)
+        except UnknownLane:
+            return Lane(name, concurrency=1, delay_ms=0, last_end_ms=None)
 
     def ended(self, job: Job) -> Row:
         seen = look(job, now_ms=self.now_ms)

@@ -101,7 +101,7 @@ def rows(queue: Queue, asking: Asking, jobs: Iterable[Job]) -> list[dict[str, An
     """The same for many; each lane is looked at once."""
     get = Gatherer(queue, me=asking.by)
     around = cache(
-        lambda name: (queue.lane_now(name), [get.running(job) for job in queue.running(name)])
+        lambda name: (get.lane_of(name), [get.running(job) for job in queue.running(name)])
     )
 
     def one(job: Job) -> Row:

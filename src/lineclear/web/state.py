@@ -85,7 +85,7 @@ def _rows(queue: Queue) -> Callable[[int], Public | None]:
 
     @cache
     def lane(name: str) -> tuple[Lane, list[view.Row]]:
-        return queue.lane_now(name), [get.running(job) for job in queue.running(name)]
+        return get.lane_of(name), [get.running(job) for job in queue.running(name)]
 
     def row(job_id: int) -> Public | None:
         try:
