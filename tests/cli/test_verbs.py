@@ -301,3 +301,15 @@ def test_doctor_measures_the_import_of_the_application(place: Place) -> None:
     place.app.write_text("import nix\n")
     broken = place.call("doctor")
     assert broken.code == 1 and "cannot be loaded" in broken.out
+
+
+def test_stats_tells_people_and_programs(place: Place) -> None:
+    place.add(book=1)
+    assert "waits longest" in place.call("stats").out
+    told = json.loads(place.call("stats", "--since", "24h", "--json").out)
+    assert told["version"] == 1
+    assert told["oldest"]["id"] == 1
+    assert (told["tasks"], told["ranges"]["shown"], told["capped"]) == ([], 0, False)
+    assert told["every_s"] == 3600
+    assert place.call("stats", "--lane", "nowhere").code == 2
+    assert place.call("stats", "--since", "soon").code == 2
