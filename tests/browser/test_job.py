@@ -147,6 +147,9 @@ def test_case_d4_a_megabyte_of_arguments_leaves_the_page_usable(
     assert box["height"] < 500
     page.get_by_role("button", name=re.compile("Show 50,000 more of 1,000,")).click()
     assert len(data.inner_text()) > 60_000
+    ground.queue.lane(ground.queue.get(job).lane).pause("a rest", by="anna")
+    expect(page.locator(".job-waits")).to_contain_text("paused by anna")
+    assert len(data.inner_text()) > 60_000  # what was opened stays open
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.get_by_role("button", name="Remove swallow").click()
     expect(page.locator(".job-state")).to_contain_text("Removed")

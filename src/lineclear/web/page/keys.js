@@ -48,7 +48,7 @@ function theme() {
 }
 
 async function search() {
-  if (!document.querySelector("#main input[type=search]")) await go("history");
+  await go("history");
   document.querySelector("#main input[type=search]")?.focus();
 }
 

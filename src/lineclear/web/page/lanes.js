@@ -5,13 +5,14 @@ import { get } from "./api.js";
 import { ask as askJob, canAct, mayAct, noteOf, plainButton, show } from "./controls.js";
 import { h, list, set, text } from "./dom.js";
 import { clearEnded, failedIds, laneId, laneMenu, pause, resume, retryAll } from "./lanemenu.js";
-import { live } from "./live.js";
+import { live, settled } from "./live.js";
 import { duration, tell } from "./prose.js";
 import { link } from "./router.js";
 import { row as makeRow } from "./rows.js";
 import { number, words } from "./words.js";
 
 const PAGE = 100;
+const SETTLE_MS = 2_000;
 
 /** Rows of a view by id, so that a job keeps its element while it goes from one list to another. */
 export class Rows {
@@ -91,7 +92,6 @@ export function laneSection(name, rows, { solo }) {
   const el = h("section", { class: "lane", "aria-label": words.lane(name) }, solo ? null : top, said, runs, running, waits, delay, waiting, empty, more);
   let beyond = []; // rows after the window, once asked for
   let next = null;
-  let stale = 0;
 
   async function load() {
     const have = beyond.length;
@@ -105,22 +105,19 @@ export function laneSection(name, rows, { solo }) {
   }
 
   /** The pages already shown, once more: their order has changed. */
-  function refresh() {
-    clearTimeout(stale);
-    stale = setTimeout(async () => {
-      let after = null;
-      let found = [];
-      while (found.length < beyond.length) {
-        const page = await get(`lanes/${encodeURIComponent(name)}/waiting`, { limit: PAGE, after });
-        found = [...found, ...page.jobs];
-        after = page.next;
-        if (!after) break;
-      }
-      beyond = found;
-      next = after;
-      update(el.state);
-    }, 2_000);
-  }
+  const refresh = settled(async () => {
+    let after = null;
+    let found = [];
+    while (found.length < beyond.length) {
+      const page = await get(`lanes/${encodeURIComponent(name)}/waiting`, { limit: PAGE, after });
+      found = [...found, ...page.jobs];
+      after = page.next;
+      if (!after) break;
+    }
+    beyond = found;
+    next = after;
+    update(el.state);
+  }, SETTLE_MS);
 
   function update(state, { force = false } = {}) {
     el.state = state;

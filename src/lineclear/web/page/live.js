@@ -274,3 +274,18 @@ function browser() {
 
 /** Events: "rows" {ids}, "order", "queue", "status", "snapshot" {ids}, "hello" {changed}, "tick". */
 export const live = new Live();
+
+/** A reading that is done once, `ms` after the last call for it, and not while the page is hidden. */
+export function settled(read, ms) {
+  let timer = 0;
+  const seen = () => (document.hidden ? document.addEventListener("visibilitychange", seen, { once: true }) : read());
+  const soon = () => {
+    clearTimeout(timer);
+    timer = setTimeout(seen, ms);
+  };
+  soon.stop = () => {
+    clearTimeout(timer);
+    document.removeEventListener("visibilitychange", seen);
+  };
+  return soon;
+}

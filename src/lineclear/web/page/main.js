@@ -5,9 +5,11 @@ import { get } from "./api.js";
 import { mayAct } from "./controls.js";
 import { dialogs } from "./dialogs.js";
 import { h, order, set } from "./dom.js";
+import * as keys from "./keys.js";
 import { laneActs } from "./lanes.js";
 import { live } from "./live.js";
 import { notices } from "./notices.js";
+import * as notify from "./notify.js";
 import { plain, reader, tell } from "./prose.js";
 import { router, screen, screenNow, start } from "./router.js";
 import { alert, announce, mount } from "./toast.js";
@@ -130,8 +132,8 @@ async function begin() {
     if (problem.status === 401 && !location.pathname.endsWith("/login")) return signIn();
   }
   header();
+  for (const each of [keys, notify]) each.start(live);
   await start(() => ({ live, me: live.me }));
-  for (const module of ["./keys.js", "./notify.js"]) import(module).then((each) => each.start(live));
 }
 
 async function signIn() {

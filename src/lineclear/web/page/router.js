@@ -9,8 +9,8 @@ let shown = "";
 let turn = 0;
 let context = () => ({});
 
-/** What is shown now: {close, title?, keys?, path, params}, or null. */
-export const screenNow = () => current;
+/** What is shown now: {close, title?, keys?, path, params}; null while the address leads elsewhere. */
+export const screenNow = () => (current?.path === (match(new URL(location.href))?.path ?? "/") ? current : null);
 export const router = new EventTarget();
 
 /** `screen("/jobs/{id}", () => import("./screens/job.js"))` */
@@ -66,7 +66,7 @@ async function show({ focus = false, y = 0 } = {}) {
     const params = found?.params ?? {};
     next = await module.open(place, { params, query: url.searchParams, ...context() });
   } catch (error) {
-    if (mine === turn) place.textContent = `This screen cannot be shown. ${error.message}`;
+    if (mine === turn) place.textContent = `This screen cannot be shown: ${error.message}. Load the page again.`;
     throw error;
   }
   if (mine !== turn) return next?.close?.();

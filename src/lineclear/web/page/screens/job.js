@@ -6,7 +6,7 @@ import { h, text, visible } from "../dom.js";
 import { dataBlock, rawBlock } from "../jobdata.js";
 import { jobHead } from "../jobhead.js";
 import { facts, pace, section, steps, timeline, trace } from "../jobparts.js";
-import { live } from "../live.js";
+import { live, settled } from "../live.js";
 import { logView } from "../logview.js";
 import { duration, moment, prose } from "../prose.js";
 import { go, link } from "../router.js";
@@ -41,8 +41,16 @@ async function everything(id) {
   return { job, kept, events, paced };
 }
 
+/** Fills a part anew where what it shows has changed: else what is open or selected in it stays. */
+function refill(part, from, make) {
+  const key = JSON.stringify(from) ?? "";
+  if (part.key !== key) part.fill(...make());
+  part.key = key;
+}
+
 class JobScreen {
-  #timer = 0;
+  /** Asks for all of it again, once, when no more has come for a moment. */
+  soon = settled(() => this.load(), SETTLE_MS);
   #pacedAt = 0;
   #closed = false;
 
@@ -97,12 +105,6 @@ class JobScreen {
     if (!row || row.version !== before.version) this.soon();
   }
 
-  /** Asks for all of it again, once, when no more has come for a moment. */
-  soon() {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.load(), SETTLE_MS);
-  }
-
   async load() {
     try {
       Object.assign(this, await everything(this.id));
@@ -122,9 +124,9 @@ class JobScreen {
     this.drawPace(whole);
     if (!whole) return;
     this.drawEnd();
-    this.steps.fill(...steps(this.kept, job));
+    refill(this.steps, [this.kept, job.try], () => steps(this.kept, job));
     if (this.compact) return;
-    this.timeline.fill(timeline(this.events));
+    refill(this.timeline, this.events, () => [timeline(this.events)]);
     this.tries.update(this.events);
     this.drawData();
   }
@@ -132,7 +134,8 @@ class JobScreen {
   drawEnd() {
     const { job } = this;
     const badly = job.ended_ms !== null && !WELL.includes(job.look) && job.error;
-    this.why.fill(...(badly ? [h("p", null, prose(visible(job.error))), this.traceBlock()] : []));
+    refill(this.why, badly ? [job.error, job.try] : null,
+      () => (badly ? [h("p", null, prose(visible(job.error))), this.traceBlock()] : []));
     if (this.compact || job.state !== "failed" || !job.log) {
       this.last?.close();
       this.last = null;
@@ -174,11 +177,14 @@ class JobScreen {
   drawData() {
     const { job } = this;
     const none = job.args && typeof job.args === "object" && !Object.keys(job.args).length;
-    const again = h("p", null, h("a", { href: link(`add?again=${this.id}`) }, "Add again with changes"));
-    this.inputs.fill(none ? h("p", { class: "muted" }, "It was given nothing.") : dataBlock(job.args, "arguments"), again);
-    const result = job.result === null || job.result === undefined ? job.state === "done" && h("p", { class: "muted" }, "It returned nothing.")
-      : dataBlock(job.result, "result");
-    this.result.fill(result);
+    refill(this.inputs, job.args, () => [
+      none ? h("p", { class: "muted" }, "It was given nothing.") : dataBlock(job.args, "arguments"),
+      h("p", null, h("a", { href: link(`add?again=${this.id}`) }, "Add again with changes")),
+    ]);
+    refill(this.result, [job.result, job.state], () => [
+      job.result !== null && job.result !== undefined ? dataBlock(job.result, "result")
+        : job.state === "done" && h("p", { class: "muted" }, "It returned nothing."),
+    ]);
     const known = [
       ["Worked for", job.worked_s > 0 && duration(job.worked_s * 1000)],
       ["Process", job.pid && String(job.pid)],
@@ -193,7 +199,7 @@ class JobScreen {
 
   close() {
     this.#closed = true;
-    clearTimeout(this.#timer);
+    this.soon.stop();
     for (const type of ["rows", "snapshot"]) live.removeEventListener(type, this.onRows);
     for (const type of ["tick", "status"]) live.removeEventListener(type, this.onTick);
     for (const type of ["queue", "order"]) live.removeEventListener(type, this.onLane);

@@ -5,6 +5,7 @@ import { get, root as mount } from "../api.js";
 import { bars } from "../charts.js";
 import { h } from "../dom.js";
 import { pace } from "../jobparts.js";
+import { settled } from "../live.js";
 import { metrics as words } from "../phrases.js";
 import { duration } from "../prose.js";
 import { link } from "../router.js";
@@ -23,20 +24,17 @@ export async function open(root, { query, live }) {
     return lost(root, problem);
   }
   root.append(place);
-  let timer = 0;
-  const again = async () => {
-    const read = place.contains(document.activeElement) || place.querySelector("details[open]");
-    const fresh = read ? null : await parts(since, live).catch(() => null);
-    if (fresh && !place.contains(document.activeElement)) place.replaceChildren(...fresh);
-  };
+  const read = () => place.contains(document.activeElement) || place.querySelector("details[open]");
+  const again = settled(async () => {
+    const fresh = read() ? null : await parts(since, live).catch(() => null);
+    if (fresh && !read()) place.replaceChildren(...fresh);
+  }, SETTLE_MS);
   const rows = ({ ids }) => {
-    if (![...ids].some((id) => live.row(id)?.ended_ms)) return;
-    clearTimeout(timer);
-    timer = setTimeout(again, SETTLE_MS);
+    if ([...ids].some((id) => live.row(id)?.ended_ms)) again();
   };
   live.addEventListener("rows", rows);
   const close = () => {
-    clearTimeout(timer);
+    again.stop();
     live.removeEventListener("rows", rows);
   };
   return { title: words.title, close };

@@ -41,7 +41,8 @@ export async function open(root, { live, me }) {
   async function fill() {
     const id = selected;
     if (!PANE.matches || id === null) return;
-    const { open: openJob } = await import("./job.js");
+    const { open: openJob } = await import("./job.js").catch(() => ({}));
+    if (!openJob) return; // the connection is lost: the page says so
     const place = h("div", { class: "pane-job" });
     const made = await openJob(place, { params: { id: String(id) }, query: new URLSearchParams(), live, me, compact: true });
     if (id !== selected) return made?.close?.();
