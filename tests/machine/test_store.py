@@ -684,4 +684,4 @@ Jobs.TestCase.settings = settings(
 )
 
 
-TestE02E03E12E14E18E23 = Jobs.TestCase
+TestE02E03E12E14E18E23 = pytest.mark.timeout(600)(Jobs.TestCase)

@@ -136,7 +136,7 @@ def test_what_runs_is_read_once_however_many_jobs_changed(
     assert few["job_running"] > 0
 
 
-def test_pauses_of_each_source_are_told_and_end_alone(queue: Queue, page: Page) -> None:
+def test_case_h1_pauses_of_each_source_are_told_and_end_alone(queue: Queue, page: Page) -> None:
     """H1: a person's pause outlives the disk's, and the other way round."""
     queue.submit("render", {"name": "Dune"})
     lane = queue.lane("render")
