@@ -95,7 +95,7 @@ export const settings = {
   roles: { control: "control", view: "view only" },
   about: "About",
   version: (version) => `Line Clear ${version}.`,
-  grace: "Stop lets a job reach its next safe point. After 60 s without an answer, Stop now is offered.",
+  stops: "Stop lets a job reach its next safe point. Stop now, in the menu of each job, ends it at once.",
 };
 
 export const login = {

@@ -19,7 +19,7 @@ export async function open(root, { live }) {
     part(words.lanes, lanes.element),
     part(words.you, ...yourParts(me)),
     part(words.tokens, ...(await tokenParts(me))),
-    part(words.about, h("p", null, words.version(me.version ?? "")), h("p", { class: "hint" }, words.grace))));
+    part(words.about, h("p", null, words.version(me.version ?? "")), h("p", { class: "hint" }, words.stops))));
   return { title: words.title, close: lanes.close };
 }
 
