@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from lineclear import moves
@@ -172,6 +172,12 @@ def set_child(tx: Tx, job: Job, *, pid: int, start: int) -> bool:
     return bool(tx.all("job_child", id=job.id, lease=job.lease, pid=pid, start=start))
 
 
+def seat(tx: Tx, job: Job, pid: int, start: int) -> Job:
+    """A job claimed in this very transaction, with the process it will run in on record."""
+    set_child(tx, job, pid=pid, start=start)
+    return replace(job, child_pid=pid, child_start=start)
+
+
 def beat(tx: Tx, beats: Iterable[Beat]) -> dict[int, tuple[Wish | None, str]]:
     """Renew leases in one statement. A job missing from the answer has lost its lease."""
     listed = [asdict(b) | {"unit": _clean(b.unit), "note": _clean(b.note)} for b in beats]
@@ -230,12 +236,19 @@ def set_outcome(tx: Tx, job: Job, outcome: Outcome) -> bool:
     return bool(tx.all("job_outcome", id=job.id, lease=job.lease, outcome=text))
 
 
-def finish(tx: Tx, job: Job, ending: Ending, *, by: str) -> Job | None:
-    """The end of a run, if its lease still holds; ``None`` when it is not this run's to end."""
+def finish(
+    tx: Tx, job: Job, ending: Ending, *, by: str, outcome: Outcome | None = None
+) -> Job | None:
+    """The end of a run, if its lease still holds; ``None`` when it is not this run's to end.
+
+    ``outcome`` is the task's word where it comes with the end.
+    """
     row = one(tx, "job_brief", id=job.id)
     fresh = read_job(row) if row else None
     if fresh is None or fresh.state is not State.RUNNING or fresh.lease != job.lease:
         return None
+    if outcome is not None:
+        fresh = replace(fresh, outcome=write_outcome(outcome))
     ended = apply(tx, fresh, moves.finish(fresh, ending, by=by, now_ms=tx.now_ms))
     if ending.why != "lost" and fresh.child_pid is not None:  # the delay counts from what ran
         tx.all("lane_ended", lane=job.lane, now_ms=tx.now_ms)

@@ -8,6 +8,7 @@ guess.
 
 from __future__ import annotations
 
+import resource
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -136,6 +137,15 @@ def raise_oom_score(pid: int | None = None, *, score: int = 500) -> bool:
     except OSError:
         return False
     return True
+
+
+def memory_mb(pid: int) -> float:
+    """Megabytes of memory the process holds; 0 where that cannot be known."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, IndexError):
+        return 0.0
+    return pages * resource.getpagesize() / 1e6
 
 
 def oom_kills() -> int:
