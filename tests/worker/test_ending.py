@@ -128,7 +128,7 @@ def test_a_failure_of_the_worker_itself_takes_no_slot_for_ever(make: Make) -> No
     place = make("""
 @queue.task(lane="one")
 def quick(ctx):
-    say("start", ctx.attempt)
+    say("start", ctx.attempt, ctx.staging)
 """)
     job = place.submit("quick")
     broken = """

@@ -26,7 +26,7 @@ class Tx(Protocol):
 
     now_ms: int
     tick_ms: int
-    committed: Callable[[], None] | None
+    committed: Callable[[], None]
     """Called once it is committed, before it is on disk."""
 
     def all(self, name: str, /, **parameters: Any) -> list[Row]:
