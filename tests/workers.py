@@ -73,6 +73,7 @@ DRIVER = """
 import inspect, os, signal, sys
 from pathlib import Path
 from lineclear.worker import hosted, hosts, own, run, supervisor
+from lineclear.worker.hosted import HostRun
 from lineclear.worker.own import OwnRun
 from lineclear.worker.talk import Talk
 from lineclear.worker.leases import Leases

@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[2]
 LONGEST = 400
 PUBLIC = """
     AsyncContext BadInput Cancelled Context Interrupted Job Lane LeaseLost LineClearError NoSuchJob
-    Queue Refused State Stopped StoreBusy StoreError StoreFull StoreRefused Task TaskLoadError TooLarge
-    UnknownLane UnknownTask WrongState page
+    Queue Refused State Stopped StoreBusy StoreError StoreFull StoreRefused Task TaskLoadError
+    TooLarge UnknownLane UnknownTask WrongState page
 """
 PROMISE = re.compile(r"^\| ([EBACDGHIp]\d+) \|", re.MULTILINE)
 

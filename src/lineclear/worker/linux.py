@@ -141,10 +141,8 @@ def raise_oom_score(pid: int | None = None, *, score: int = 500) -> bool:
 
 def memory_mb(pid: int) -> float:
     """Megabytes of memory the process holds; 0 where that cannot be known."""
-    try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    except (OSError, IndexError):
-        return 0.0
+    fields = read_proc(f"{pid}/statm").split()
+    pages = int(fields[1]) if fields else 0
     return pages * resource.getpagesize() / 1e6
 
 

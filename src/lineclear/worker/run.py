@@ -52,6 +52,8 @@ class Run:
         self._ended_for: Why | None = None
         self._fault = ""
         self._state = State.RUNNING
+        self.followed = False
+        """Whether the lane's next job was claimed with the end of this one."""
         self._timers: list[asyncio.TimerHandle] = []
 
     @property
@@ -174,7 +176,7 @@ class Run:
                 "job %d: its lease is lost; nothing more of attempt %d counts", job.id, job.attempt
             )
             return
-        self._state = after.state
+        self._state, self.followed = after.state, bool(following)
         log.info("job %d: %s%s", job.id, after.state, f", {after.error}" if after.error else "")
         self._owner.start(unseated(following))  # first: it is claimed, and has to beat
         if job.attempt > 1 or files.kept(job.id, job.revision).exists():

@@ -15,7 +15,6 @@ import secrets
 import signal
 import socket
 from collections.abc import Coroutine
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -108,7 +107,7 @@ class Supervisor:
             lease_ms=int(self.settings.lease_s * 1000),
             started_ms=0,
         )
-        self._claims = Claims(self._sign, store.is_trouble, only=only)
+        self._claims = Claims(self._sign, store.is_trouble, self.hosts.process_for, only)
         self._runs: dict[str, Run] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._wanted = asyncio.Event()
@@ -253,23 +252,13 @@ class Supervisor:
         return self._stopping > 0 or named
 
     def _look(self, tx: Tx) -> Scan:
-        scan = self._claims.look(tx, held=set(self._runs), closed=self._closed)
-        return replace(scan, claimed=self._seat(tx, scan.claimed))
+        return self._claims.look(tx, held=set(self._runs), closed=self._closed)
 
     def ended(self, tx: Tx, job: Job) -> list[Job]:
         """The next job of the lane, claimed in the transaction that freed the slot."""
         if self._only is not None or self._stopping:
             return []
-        return self._seat(tx, self._claims.in_lane(tx, job.lane, most=1))
-
-    def _seat(self, tx: Tx, claimed: list[Job]) -> list[Job]:
-        """Where a host is there already, its process goes on record with the claim."""
-        return [
-            job
-            if (process := self.hosts.process_for(job)) is None
-            else runs.seat(tx, job, *process)
-            for job in claimed
-        ]
+        return self._claims.in_lane(tx, job.lane, most=1)
 
     def start(self, jobs: list[Job]) -> None:
         for job in jobs:
@@ -294,7 +283,8 @@ class Supervisor:
             self._paced.pop(run.job.lease or "", None)
         if self._only is not None:
             self._result = run.state
-        self._wanted.set()
+        if not run.followed or self._closed:  # else its end has looked for what comes next
+            self._wanted.set()
 
     def by_memory_killer(self, oom_before: int) -> bool:
         told = max(oom_before, self._oom_told)

@@ -24,6 +24,7 @@ from lineclear.worker.line import Line
 if TYPE_CHECKING:
     from lineclear.worker.owner import Owner
 
+KEPT_ARGS = 4096
 Heard = Literal["started", "ended", "lost"]
 
 
@@ -94,7 +95,8 @@ class Talk:
         line.send(run)
         if self.asked_to_stop is not None:
             self._say(self.asked_to_stop)
-        self.job = replace(self.job, args="")  # they may be large, and are the process's now
+        if len(self.job.args) > KEPT_ARGS:  # they are the process's now
+            self.job = replace(self.job, args="")
         self._heard("started")
         await line.drain()
         return True
