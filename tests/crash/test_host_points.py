@@ -1,4 +1,4 @@
-"""Killed at every named point at which jobs of a host begin and end: nothing lost, doubled, left."""
+"""Killed at every point at which jobs of a host begin and end: nothing lost, doubled or left."""
 
 from __future__ import annotations
 
