@@ -110,6 +110,7 @@ def test_e08_e20_p13_p14_p18_killed_at_every_point_of_a_hosts_life(
     kept = {job: {step.name for step in place.queue.steps(job)} for job in ids}
     again = place.worker()
     check_done(place, ids, kept=kept)
+    place.until_alone(again)
     assert again.end() == 0
     place.check_idle()
 

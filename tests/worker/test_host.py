@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+import pytest
 from tests.workers import LONG_LEASE, Site
 
 from lineclear.job import Cause, State
@@ -238,6 +242,58 @@ def still(ctx):
     place.ended(moving, quiet)
 
 
+def test_once_the_application_is_loaded_its_jobs_may_submit_while_others_start(make: Make) -> None:
+    checked = """
+from typing import Annotated
+from pydantic import AfterValidator
+
+def seen(value):
+    say("bound", value, "LINECLEAR_LOADING" in os.environ)
+    return value
+
+@queue.task(lane="shared")
+async def checked(ctx, value: Annotated[int, AfterValidator(seen)]):
+    pass
+"""
+    place = make(TASKS + checked, **LONG_LEASE)
+    place.worker()
+    for value in (1, 2):
+        place.ended(place.submit("checked", value=value))
+    assert [words[3] for words in place.diary] == ["False"] * 4, place.diary
+
+
+def all_wait(pid: int, trace: Path) -> bool:
+    """Every thread is in a call that it had begun before, or has begun since."""
+    threads = {thread.name for thread in Path(f"/proc/{pid}/task").iterdir()}
+    traced = {line.partition(" ")[0] for line in trace.read_text().splitlines()}
+    return threads <= traced
+
+
+def test_e19_an_idle_worker_with_a_host_and_the_host_itself_make_no_system_call(make: Make) -> None:
+    if not shutil.which("strace"):
+        pytest.skip("strace is not installed")
+    place = make(TASKS, **LONG_LEASE)
+    worker = place.worker()
+    place.ended(*(place.submit("quick", number=number) for number in range(3)))
+    (host,) = hosts(place)
+    for pid in (worker.pid, host):
+        trace = place.folder / f"trace-{pid}"
+        command = ["strace", "-f", "-o", str(trace), "-p", str(pid)]
+        strace = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        try:
+            assert strace.stderr
+            if "attached" not in (line := strace.stderr.readline()):
+                pytest.skip(f"this machine does not let strace in: {line}")
+            place.until(partial(all_wait, pid, trace), what="every thread to wait")
+            before = trace.read_text()
+            with pytest.raises(subprocess.TimeoutExpired):
+                strace.wait(2)
+            assert trace.read_text() == before
+        finally:
+            strace.terminate()
+            strace.communicate()
+
+
 def test_arguments_and_results_of_megabytes_pass(make: Make) -> None:
     place = make(TASKS, **LONG_LEASE)
     place.queue.lane("shared").set_concurrency(2)
@@ -278,7 +334,7 @@ def hosts(place: Site) -> list[int]:
     return [
         pid
         for pid in place.processes()
-        if b"lineclear.worker.host" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        if b"lineclear.worker.host\0" in Path(f"/proc/{pid}/cmdline").read_bytes()
     ]
 
 

@@ -142,6 +142,7 @@ class Host:
         self.wake = threading.Event()
         self.link = HostLink(descriptor, self)
         self._threads = ThreadPoolExecutor(MOST_THREADS, "lineclear-job")
+        self._loaded = False
         self._running: set[asyncio.Task[None]] = set()
 
     async def work(self) -> None:
@@ -173,7 +174,8 @@ class Host:
 
     async def _perform(self, place: Place) -> Outcome | None:
         try:
-            task, arguments = load(place.run)
+            task, arguments = load(place.run, again=self._loaded)
+            self._loaded = True
             held = place.context(coroutine=inspect.iscoroutinefunction(task.function))
             if held.stopping:
                 held.safe_point()

@@ -54,7 +54,9 @@ class HostRun(Run):
             await self._finish(Ending(kind, sentence=str(error)))
             return
         line = await host.opened
-        if not await self.talk.hand_over(host.pid, host.start, line, number=self.job.id):
+        if line is not None and not await self.talk.hand_over(
+            host.pid, host.start, line, number=self.job.id
+        ):
             host.leave(self)
             await self._finish(Ending("lost"))
             return

@@ -101,7 +101,8 @@ class Host:
         self.pid, self.start = spawned.pid, spawned.start
         self._spawned, self._hosts, self._owner = spawned, hosts, owner
         self._loop = asyncio.get_running_loop()
-        self.opened: asyncio.Future[Line] = self._loop.create_future()
+        self.opened: asyncio.Future[Line | None] = self._loop.create_future()
+        """``None`` where it could not be opened: the host ends, and its runs with it."""
         self._path = owner.files.host_log(lane)
         self._log = JobLog(self._path, mode=owner.files.mode)
         self._runs: dict[int, HostRun] = {}
@@ -135,8 +136,9 @@ class Host:
         """No more jobs, and its end after the last."""
         self._retired = True
         self._hosts.close_to(self)
-        if not self._runs and not self._exited.is_set() and self.opened.done():
-            self.opened.result().finish()
+        line = self.opened.result() if self.opened.done() else None
+        if not self._runs and not self._exited.is_set() and line is not None:
+            line.finish()
             self._loop.call_later(self._owner.settings.kill_s, self._kill)
 
     def end(self, run: HostRun) -> None:
@@ -195,6 +197,9 @@ class Host:
             log.warning("process %d: talking to it failed, it is ended", self.pid, exc_info=error)
             self._fault = sentence_of(error)
             self._kill()
+        finally:
+            if not self.opened.done():
+                self.opened.set_result(None)
 
     @property
     def _pipes(self) -> tuple[tuple[FileIO, Stream], ...]:

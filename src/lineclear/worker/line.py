@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import AsyncIterator
 from typing import Self
@@ -33,8 +34,8 @@ class Line:
             self._writer.write(wire.encode(message))
 
     async def drain(self) -> None:
-        """Wait until most of it is sent."""
-        if not self._writer.is_closing():
+        """Wait until most of it is sent, or can be sent no more."""
+        with contextlib.suppress(ConnectionError):
             await self._writer.drain()
 
     def finish(self) -> None:

@@ -25,15 +25,18 @@ if TYPE_CHECKING:
     from lineclear.tasks import Task
 
 
-def load(run: wire.Run) -> tuple[Task, dict[str, Any]]:
-    """The task of a run and its arguments. Raises ``TaskLoadError``."""
+def load(run: wire.Run, *, again: bool = False) -> tuple[Task, dict[str, Any]]:
+    """The task of a run and its arguments. ``again``: its application is loaded already, and jobs
+    of it may submit others meanwhile. Raises ``TaskLoadError``.
+    """
     from lineclear.tasks import LOADING, load_task
 
-    os.environ[LOADING] = "1"
+    if not again:
+        os.environ[LOADING] = "1"
     try:
         task = load_task(run.app)
     finally:
-        del os.environ[LOADING]
+        os.environ.pop(LOADING, None)
     try:
         return task, task.bind(run.args)
     except BadInput as error:
