@@ -15,6 +15,7 @@ import logging
 import signal
 import sys
 from collections.abc import Callable
+from functools import cached_property
 from typing import Literal
 
 from lineclear.job import Ending, Job, Outcome, State, Wish
@@ -46,7 +47,6 @@ class Run:
         """``echo`` shows the job's output on this process's own too, for a run by hand."""
         self.talk = Talk(job, owner, heard=self._heard)
         self._owner = owner
-        self._log = JobLog(owner.files.log(job.id, job.attempt), mode=owner.files.mode)
         self._reader = LogReader(owner.files.log(job.id, job.attempt)) if echo else None
         self._loop = asyncio.get_running_loop()
         self._ended_for: Why | None = None
@@ -55,6 +55,12 @@ class Run:
         self.followed = False
         """Whether the lane's next job was claimed with the end of this one."""
         self._timers: list[asyncio.TimerHandle] = []
+
+    @cached_property
+    def _log(self) -> JobLog:
+        """Made for the first line: most jobs of a host print none."""
+        files = self._owner.files
+        return JobLog(files.log(self.job.id, self.job.attempt), mode=files.mode)
 
     @property
     def job(self) -> Job:
@@ -154,7 +160,8 @@ class Run:
         job, files = self.job, self._owner.files
         self._cancel_timers()
         last = self.talk.take_beat()
-        self._log.close()
+        if "_log" in vars(self):
+            self._log.close()
         self._show()
         if job.publishing or files.staging(job.id, job.attempt).exists():
             await asyncio.to_thread(wipe, files, job)
