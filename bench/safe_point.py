@@ -10,6 +10,7 @@ from collections.abc import Callable
 from lineclear import wire
 from lineclear.clock import SystemClock
 from lineclear.context import Context
+from lineclear.held import keep_flushing
 
 ROUNDS, CALLS = 7, 1_000_000
 
@@ -49,7 +50,7 @@ def main() -> None:
         started_ms=0,
     )
     ctx = Context(run, Nowhere(), clock=SystemClock())
-    threading.Thread(target=ctx.keep_flushing, daemon=True).start()
+    threading.Thread(target=keep_flushing, args=(ctx.wake, ctx.flush), daemon=True).start()
 
     def empty(calls: range) -> None:
         for _ in calls:

@@ -72,7 +72,9 @@ def until(name):
 DRIVER = """
 import inspect, os, signal, sys
 from pathlib import Path
-from lineclear.worker import run, supervisor
+from lineclear.worker import hosted, hosts, own, run, supervisor
+from lineclear.worker.hosted import HostRun
+from lineclear.worker.own import OwnRun
 from lineclear.worker.talk import Talk
 from lineclear.worker.leases import Leases
 from lineclear.store import runs

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lineclear.context import Context
+    from lineclear.coroutine import AsyncContext
     from lineclear.errors import (
         BadInput,
         Cancelled,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from lineclear.web.app import page
 
 __all__ = [
+    "AsyncContext",
     "BadInput",
     "Cancelled",
     "Context",
@@ -62,6 +64,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AsyncContext": "coroutine",
     "Context": "context",
     "Job": "job",
     "Lane": "job",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
 
 _PLAIN = (Any, str, int, float, bool, None, type(None), list, dict)
+_CONTEXTS = ("Context", "AsyncContext")
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
@@ -220,7 +221,7 @@ def _is_context(parameter: inspect.Parameter) -> bool:
     # By name: context.py imports this package's lower half, never the other way round.
     annotation = parameter.annotation
     kind = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
-    return parameter.name == "ctx" or kind.strip("'\"").rpartition(".")[2] == "Context"
+    return parameter.name == "ctx" or kind.strip("'\"").rpartition(".")[2] in _CONTEXTS
 
 
 def _too_large(what: str, size: int) -> str:

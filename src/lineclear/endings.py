@@ -58,14 +58,15 @@ def _judge_ending(job: Job, ending: Ending) -> Verdict:
     match ending.why:
         case "lost":
             return _interruption(job, Cause.WORKER_LOST, "lost", ending.sentence)
-        case "interrupt":
-            return _interruption(job, Cause.INTERRUPTED, "interrupted")
+        case "interrupt" | "shared":
+            return _interruption(job, Cause.INTERRUPTED, "interrupted", ending.sentence)
         case "timeout":
             return _timed_out(job)
         case "not started":
             return Verdict(State.FAILED, Cause.NOT_STARTED, cut(ending.sentence))
-        case "no room":
-            return Verdict(State.QUEUED, Cause.NOT_STARTED, cut(ending.sentence))
+        case "no room" | "aside":
+            cause = Cause.NOT_STARTED if ending.why == "no room" else Cause.INTERRUPTED
+            return Verdict(State.QUEUED, cause, cut(ending.sentence))
         case "wish" | "itself":
             return _judge_process(ending)
 

@@ -56,8 +56,21 @@ class Files:
     def _between(self, folder: Path) -> list[Path]:
         return [folder, *(p for p in folder.parents if self.folder in p.parents)]
 
+    @property
+    def of_jobs(self) -> tuple[Path, Path]:
+        """Where the folders of single jobs are made, by their processes."""
+        return self.folder / "staging", self.folder / "kept"
+
+    @property
+    def logs(self) -> Path:
+        return self.folder / "logs"
+
     def log(self, job: int, attempt: int) -> Path:
-        return self.folder / "logs" / f"{job}-{attempt}.log"
+        return self.logs / f"{job}-{attempt}.log"
+
+    def host_log(self, lane: str) -> Path:
+        """What a lane's host process prints that no job of it can be told for."""
+        return self.logs / f"host-{lane}.log"
 
 
 def network_file_system(folder: Path) -> str:

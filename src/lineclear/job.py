@@ -62,7 +62,8 @@ class Cause(StrEnum):
     PARENT_CANCELLED = "parent cancelled"
 
 
-RunsIn = Literal["own", "host"]
+RunsIn = Literal["own", "thread", "coroutine"]
+"""A process of its own, or a place in its lane's host process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,13 +285,22 @@ class Ending:
     """What the one who waited for a run's process knows of its end.
 
     ``why`` says what ended it: ``itself``, or one of the reasons for which this worker ended it
-    (``lost``: another worker's run was taken back). ``sentence`` says more where the code or signal
-    does not.
+    (``lost``: another worker's run was taken back). A process that several jobs shared died, nobody
+    knows by whose doing (``shared``), or was ended for another's sake (``aside``). ``sentence``
+    says more where the code or signal does not.
     """
 
-    why: Literal["itself", "interrupt", "wish", "timeout", "not started", "no room", "lost"] = (
-        "itself"
-    )
+    why: Literal[
+        "itself",
+        "interrupt",
+        "wish",
+        "timeout",
+        "not started",
+        "no room",
+        "lost",
+        "shared",
+        "aside",
+    ] = "itself"
     exit_code: int | None = None
     signal: int | None = None
     out_of_memory: bool = False

@@ -57,8 +57,19 @@ class Move:
     wakes_workers: bool = False
 
 
-def claim(job: Job, *, slot: int, lease: str, worker: str, now_ms: int, tick_ms: int) -> Move:
-    """queued → running, in ``slot`` under ``lease``."""
+def claim(
+    job: Job,
+    *,
+    slot: int,
+    lease: str,
+    worker: str,
+    now_ms: int,
+    tick_ms: int,
+    process: tuple[int, int] | None = None,
+) -> Move:
+    """queued → running, in ``slot`` under ``lease``; in that ``process`` where it is there already:
+    its pid and start.
+    """
     _expect(job, State.QUEUED, "started")
     changes = dict(NO_RUN) | {
         "state": State.RUNNING,
@@ -77,6 +88,8 @@ def claim(job: Job, *, slot: int, lease: str, worker: str, now_ms: int, tick_ms:
         "error": None,
         "cause": None,
     }
+    if process is not None:
+        changes["child_pid"], changes["child_start"] = process
     return Move("claimed", changes, {"slot": slot, "worker": worker}, by=worker)
 
 

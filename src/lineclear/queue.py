@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 from lineclear.clock import Clock
 from lineclear.control import Control, Many, Request, Undone
@@ -47,6 +47,7 @@ class TaskOptions(TypedDict, total=False):
     nice: int | None
     unit: str
     max_interruptions: int
+    runs_in: Literal["own", "thread"] | None
 
 
 class Queue(Control):
@@ -89,6 +90,8 @@ class Queue(Control):
             unit: what its progress counts, such as ``"characters"``.
             name: what the task is called; the function's name by default.
             max_interruptions: interruptions in a row without a finished step after which it fails.
+            runs_in: ``"thread"`` for a thread of the lane's host process; a process of its own by
+                default. An ``async def`` is a coroutine in the host process.
 
         Raises:
             BadInput: an option does not fit; ``field`` names it.

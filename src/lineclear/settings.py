@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from lineclear.errors import BadInput
 
@@ -29,6 +30,10 @@ class Settings:
     """How long jobs have to reach a safe point when the worker stops."""
     kill_s: float = 10.0
     """How long a process has to go after it said its end, or after TERM, before KILL."""
+    host_jobs: int = 10_000
+    """After how many jobs a host process is replaced."""
+    host_mb: int = 1024
+    """Above how many megabytes of memory it is, once a job of it has ended."""
 
     def __post_init__(self) -> None:
         for name, value in (("beat_s", self.beat_s), ("lease_s", self.lease_s)):
@@ -37,6 +42,9 @@ class Settings:
         for name, value in (("grace_s", self.grace_s), ("kill_s", self.kill_s)):
             if not value >= 0:
                 raise BadInput(name, f"{name} cannot be negative ({value:g} s).")
+        for name, count in (("host_jobs", self.host_jobs), ("host_mb", self.host_mb)):
+            if count < 1:
+                raise BadInput(name, f"{name} must be 1 or more, not {count}.")
         if self.lease_s < 3 * self.beat_s:
             raise BadInput(
                 "lease_s",
@@ -46,20 +54,21 @@ class Settings:
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
         """Raises ``BadInput`` naming the variable that is no number."""
-        values = {}
-        for name in ("beat_s", "lease_s", "grace_s", "kill_s"):
-            variable = f"LINECLEAR_{name.upper()}"
-            text = (os.environ if environment is None else environment).get(variable)
-            if text is not None:
-                values[name] = _number(variable, text)
+        given = os.environ if environment is None else environment
+        values: dict[str, Any] = {}
+        for field in fields(cls):
+            variable = f"LINECLEAR_{field.name.upper()}"
+            if variable in given:
+                values[field.name] = _number(variable, given[variable], whole=field.type == "int")
         return cls(**values)
 
 
-def _number(variable: str, text: str) -> float:
+def _number(variable: str, text: str, *, whole: bool) -> float:
     try:
-        return float(text)
+        return int(text) if whole else float(text)
     except ValueError:
-        raise BadInput(variable, f"{variable} must be a number of seconds, not {text!r}.") from None
+        what = "whole number" if whole else "number of seconds"
+        raise BadInput(variable, f"{variable} must be a {what}, not {text!r}.") from None
 
 
 def database_path(named: str | Path | None = None) -> Path:

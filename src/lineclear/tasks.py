@@ -18,11 +18,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from lineclear.arguments import Arguments
 from lineclear.errors import BadInput, Refused, TaskLoadError
-from lineclear.job import TEXT_LIMIT, Options
+from lineclear.job import TEXT_LIMIT, Options, RunsIn
 
 if TYPE_CHECKING:
     from lineclear.job import Job
@@ -108,11 +108,11 @@ def make_task(
     nice: int | None = None,
     unit: str = "",
     max_interruptions: int = 3,
+    runs_in: Literal["own", "thread"] | None = None,
 ) -> Task:
     """A task of ``function``. Raises ``BadInput`` naming the option that does not fit."""
     name = function.__name__ if name is None else name
-    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        raise Refused(f"'{name}': async tasks need a host child, which this version does not have")
+    place = _place(function, name, runs_in)
     arguments = Arguments.of(function)
     check_name("name", name)
     check_name("lane", lane)
@@ -126,6 +126,9 @@ def make_task(
         raise BadInput("timeout_s", f"timeout_s must be above 0, not {timeout_s}")
     if nice is not None and not -20 <= nice <= 19:
         raise BadInput("nice", f"nice must be -20 to 19, not {nice}")
+    for field, limit in (("memory_mb", memory_mb), ("nice", nice)):
+        if limit is not None and place != "own":
+            raise BadInput(field, f"{field} cannot hold for '{name}': it shares its process")
     options = Options(
         retries=retries,
         retry_delay_s=retry_delay_s,
@@ -134,8 +137,24 @@ def make_task(
         nice=nice,
         max_interruptions=max_interruptions,
         unit=unit,
+        runs_in=place,
     )
     return Task(name, lane, function, app_of(function), arguments, key, title, options, queue)
+
+
+def _place(function: Callable[..., Any], name: str, runs_in: str | None) -> RunsIn:
+    """Coroutines share their lane's host process; a function does where it asks for a thread."""
+    if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
+        raise Refused(f"'{name}' yields: a task returns its result")
+    if runs_in not in (None, "own", "thread"):
+        raise BadInput("runs_in", f"runs_in must be 'own' or 'thread', not {runs_in!r:.40}")
+    if inspect.iscoroutinefunction(function):
+        if runs_in is not None:
+            raise BadInput(
+                "runs_in", f"'{name}' is a coroutine, which runs in its lane's host process"
+            )
+        return "coroutine"
+    return "thread" if runs_in == "thread" else "own"
 
 
 def register(tasks: dict[str, Task], task: Task) -> None:

@@ -4,7 +4,8 @@ Used by worker.process (one end) and worker.child with context.py (the other). P
 messages into bytes and back, and never reads, writes or waits. Lines are ASCII, so a lone surrogate
 or a NUL in somebody's text survives; NaN and infinity are never written and never accepted. ``re``
 numbers a question, its ``Answer`` carries the same number. What arrives is checked field by field:
-a broken child must not break its supervisor. The messages are named tuples: making a dataclass
+a broken child must not break its supervisor. ``job`` says whose a message is where a process runs
+several; one that runs a single job leaves it 0. The messages are named tuples: making a dataclass
 takes eight times as long, at every start of a child.
 """
 
@@ -51,10 +52,12 @@ class Run(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """The next safe point must raise."""
+    """The next safe point must raise; ``now``: a coroutine's next ``await`` too."""
 
     why: Literal["cancel", "interrupt", "timeout"]
     by: str = ""
+    now: bool = False
+    job: int = 0
 
 
 class Answer(NamedTuple):
@@ -64,6 +67,7 @@ class Answer(NamedTuple):
     verdict: Literal["kept", "lost", "refused"]
     value: Any = None
     error: str | None = None
+    job: int = 0
 
 
 class Ready(NamedTuple):
@@ -80,6 +84,15 @@ class Moved(NamedTuple):
     total: float | None
     unit: str
     note: str
+    job: int = 0
+
+
+class Printed(NamedTuple):
+    """What a job that shares its process has printed: whole lines, or the rest at its end."""
+
+    stream: Literal["o", "e"]
+    text: str
+    job: int = 0
 
 
 class StepDone(NamedTuple):
@@ -90,6 +103,7 @@ class StepDone(NamedTuple):
     weight: float
     result: str | None
     started_ms: int
+    job: int = 0
 
 
 class Publish(NamedTuple):
@@ -98,6 +112,7 @@ class Publish(NamedTuple):
     re: int
     path: str
     temporary: str
+    job: int = 0
 
 
 class Submit(NamedTuple):
@@ -112,21 +127,23 @@ class Submit(NamedTuple):
     title: str
     ordinal: str
     options: Options
+    job: int = 0
 
 
 class Ended(NamedTuple):
-    """The task is over; answered, then the child exits."""
+    """The task is over. A process of its own is answered, and then exits."""
 
     re: int
     outcome: Outcome
+    job: int = 0
 
 
-Message = Run | Stop | Answer | Ready | Moved | StepDone | Publish | Submit | Ended
+Message = Run | Stop | Answer | Ready | Moved | Printed | StepDone | Publish | Submit | Ended
 Question = StepDone | Publish | Submit | Ended
 
 _KINDS: dict[str, type[Message]] = {
     "run": Run, "stop": Stop, "answer": Answer, "ready": Ready, "moved": Moved,
-    "step": StepDone, "publish": Publish, "submit": Submit, "ended": Ended,
+    "printed": Printed, "step": StepDone, "publish": Publish, "submit": Submit, "ended": Ended,
 }  # fmt: skip
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 _NESTED: dict[str, type[Outcome | Options]] = {"Outcome": Outcome, "Options": Options}

@@ -243,10 +243,19 @@ def reason(
 
 
 def at_stake(job: Job, *, kept: float, now_ms: int) -> str:
-    """What stopping now keeps (``kept``: the weight of its finished steps) or loses."""
-    if kept:
-        return f"Keeps {units(job, kept)}."
-    return f"Loses {duration(now_ms - (job.started_ms or now_ms))} of work."
+    """What stopping now keeps (``kept``: the weight of its finished steps) or loses, and whom it
+    may touch besides.
+    """
+    lost = duration(now_ms - (job.started_ms or now_ms))
+    own = f"Keeps {units(job, kept)}." if kept else f"Loses {lost} of work."
+    return f"{own}{SHARED[job.options.runs_in]}"
+
+
+SHARED = {
+    "own": "",
+    "thread": " Ended at once, it sends what shares its process back in line.",
+    "coroutine": " If it has to be ended, what shares its process goes back in line.",
+}
 
 
 def headline(

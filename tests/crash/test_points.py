@@ -55,19 +55,19 @@ def book(ctx, number: int):
 
 SUPERVISOR = {
     "amid the claim": "around(runs, 'claim', after=lambda job: job and die())",
-    "after the claim": "around(run, 'spawn', before=die)",
-    "after spawn": "around(run, 'spawn', after=die)",
+    "after the claim": "around(own, 'spawn', before=die)",
+    "after spawn": "around(own, 'spawn', after=die)",
     "amid storing the pid": "around(runs, 'set_child', after=die)",
-    "before run is sent": "around(runs, 'steps_of', before=die)",
+    "before run is sent": "around(Talk, '_run', before=die)",
     "at the first beat": "around(runs, 'beat', after=die)",
     "amid storing a step": "around(runs, 'keep_step', after=die)",
     "after a step is stored": "around(Talk, '_answer', before=die)",
     "amid recording a publish": "around(runs, 'set_publishing', after=die)",
     "amid storing the outcome": "around(runs, 'set_outcome', after=die)",
-    "between ended and reap": "around(run, 'kill_tree', before=die)",
-    "before the end is stored": "around(run, 'wipe', before=die)",
+    "between ended and reap": "around(own, 'kill_tree', before=die)",
+    "before the end is stored": "around(OwnRun, '_finish', before=die)",
     "amid storing the end": "around(runs, 'finish', after=die)",
-    "after the end is stored": "around(run, 'wipe_kept', before=die)",
+    "after the end is stored": "around(run, 'unseated', before=die)",
 }
 CHILD = (
     "before the first step",

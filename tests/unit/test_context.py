@@ -13,6 +13,7 @@ import pytest
 from lineclear import errors, wire
 from lineclear.clock import SystemClock
 from lineclear.context import Context
+from lineclear.held import keep_flushing
 from lineclear.tasks import make_task
 
 
@@ -154,7 +155,7 @@ def test_notes_are_one_short_line(tmp_path: Path) -> None:
 def test_every_safe_point_is_a_move_and_many_are_one_message(tmp_path: Path) -> None:
     link = Link()
     ctx = context(tmp_path, link)
-    threading.Thread(target=ctx.keep_flushing, daemon=True).start()
+    threading.Thread(target=keep_flushing, args=(ctx.wake, ctx.flush), daemon=True).start()
     ctx.safe_point()
     assert link.sent.acquire(timeout=10), "the first move is sent at once"
     for _ in range(10_000):
@@ -168,10 +169,10 @@ def test_every_safe_point_is_a_move_and_many_are_one_message(tmp_path: Path) -> 
 def test_the_last_of_many_racing_moves_is_sent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lineclear.context.MOVE_INTERVAL_S", 0)
+    monkeypatch.setattr("lineclear.held.MOVE_INTERVAL_S", 0)
     link = Link()
     ctx = context(tmp_path, link)
-    threading.Thread(target=ctx.keep_flushing, daemon=True).start()
+    threading.Thread(target=keep_flushing, args=(ctx.wake, ctx.flush), daemon=True).start()
     for number in range(1, 2000):
         ctx.progress(number)
         if number % 50 == 0:
@@ -426,4 +427,4 @@ def test_p23_a_forked_copy_sends_nothing(tmp_path: Path) -> None:
     ctx = context(tmp_path, link)
     ctx.forked()
     ctx.safe_point(advance=1)
-    assert not ctx._wake.is_set() and link.moves == [] and os.getpid()
+    assert not ctx.wake.is_set() and link.moves == [] and os.getpid()

@@ -13,9 +13,9 @@ import lineclear
 ROOT = Path(__file__).parents[2]
 LONGEST = 400
 PUBLIC = """
-    BadInput Cancelled Context Interrupted Job Lane LeaseLost LineClearError NoSuchJob Queue Refused
-    State Stopped StoreBusy StoreError StoreFull StoreRefused Task TaskLoadError TooLarge
-    UnknownLane UnknownTask WrongState page
+    AsyncContext BadInput Cancelled Context Interrupted Job Lane LeaseLost LineClearError NoSuchJob
+    Queue Refused State Stopped StoreBusy StoreError StoreFull StoreRefused Task TaskLoadError
+    TooLarge UnknownLane UnknownTask WrongState page
 """
 PROMISE = re.compile(r"^\| ([EBACDGHIp]\d+) \|", re.MULTILINE)
 

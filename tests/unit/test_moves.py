@@ -210,3 +210,17 @@ def test_e11_retry_keeps_progress_and_starting_over_does_not() -> None:
 def test_each_claim_has_a_number_of_its_own() -> None:
     move = moves.claim(queued(attempt=4), slot=0, lease="l", worker="w", now_ms=1, tick_ms=2)
     assert (move.changes["attempt"], move.changes["run_revision"]) == (5, 1)
+
+
+def test_p13_who_shared_a_process_is_interrupted_by_its_death_and_uncounted_by_its_end() -> None:
+    died = Ending("shared", signal=9, sentence="It died; it resumes at its place.")
+    aside = Ending("aside", signal=9, sentence="It was ended to end job 2.")
+    for ending, counted in ((died, 1), (aside, 0)):
+        job = end(running(), ending)
+        assert (job.state, job.cause) == (State.QUEUED, Cause.INTERRUPTED)
+        assert (job.interruptions, job.error) == (counted, ending.sentence)
+    last = end(running(interruptions=2), died)
+    assert last.state is State.FAILED and "interrupted 3 times" in (last.error or "")
+    assert end(running(interruptions=2), aside).state is State.QUEUED
+    assert end(running(wish=Wish.CANCEL, wish_by="ann"), died).state is State.CANCELLED
+    assert end(running(outcome=DONE), died).state is State.DONE

@@ -222,16 +222,37 @@ def test_e28_bad_options_name_the_field(option: str, value: Any) -> None:
 
 
 def test_what_cannot_be_a_task_is_refused() -> None:
-    async def later(ctx: Any) -> None:
-        pass
+    def several(ctx: Any) -> Any:
+        yield 1
 
     def many(ctx: Any, *books: int) -> None:
         pass
 
-    with pytest.raises(errors.Refused, match="async tasks need a host child"):
-        make_task(later)
+    with pytest.raises(errors.Refused, match="'several' yields: a task returns its result"):
+        make_task(several)
     with pytest.raises(errors.Refused, match="must have a name of its own"):
         make_task(many)
+
+
+def test_where_a_task_runs_is_decided_when_it_is_registered() -> None:
+    async def later(ctx: Any) -> None:
+        pass
+
+    def now(ctx: Any) -> None:
+        pass
+
+    assert make_task(now).options.runs_in == "own"
+    assert make_task(now, runs_in="own").options.runs_in == "own"
+    assert make_task(now, runs_in="thread").options.runs_in == "thread"
+    assert make_task(later).options.runs_in == "coroutine"
+    with pytest.raises(errors.BadInput, match="'later' is a coroutine, which runs in its lane's"):
+        make_task(later, runs_in="own")
+    with pytest.raises(errors.BadInput, match="runs_in must be 'own' or 'thread', not 'host'"):
+        make_task(now, runs_in="host")  # type: ignore[arg-type]
+    with pytest.raises(errors.BadInput, match="memory_mb cannot hold for 'later': it shares its"):
+        make_task(later, memory_mb=100)
+    with pytest.raises(errors.BadInput, match="nice cannot hold for 'now': it shares its process"):
+        make_task(now, runs_in="thread", nice=5)
 
 
 def test_two_tasks_of_one_name_are_refused() -> None:

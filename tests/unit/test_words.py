@@ -397,6 +397,9 @@ def test_case_d1_an_escape_sequence_is_shown_not_obeyed() -> None:
 def test_what_stopping_keeps_or_loses() -> None:
     assert words.at_stake(job(), kept=0, now_ms=NOW) == "Loses 38 min of work."
     assert words.at_stake(job(), kept=412, now_ms=NOW) == "Keeps 412 pages."
+    thread = job(options=Options(runs_in="thread"))
+    told = "Loses 38 min of work. Ended at once, it sends what shares its process back in line."
+    assert words.at_stake(thread, kept=0, now_ms=NOW) == told
 
 
 def test_every_look_has_a_word() -> None:

@@ -110,11 +110,11 @@ def test_e10_what_cannot_be_started_has_failed_with_the_systems_sentence(make: M
     place = make(ENDS, **LONG_LEASE)
     job, after = place.submit("exits"), place.submit("raises")
     once = """
-real, calls = run.spawn, []
+real, calls = own.spawn, []
 def spawn(command, **more):
     calls.append(1)
     return real(["/no/such/python"] if len(calls) == 1 else command, **more)
-run.spawn = spawn
+own.spawn = spawn
 """
     worker = place.worker(sabotage=once)
     failed, _ = place.ended(job, after)
@@ -128,7 +128,7 @@ def test_a_failure_of_the_worker_itself_takes_no_slot_for_ever(make: Make) -> No
     place = make("""
 @queue.task(lane="one")
 def quick(ctx):
-    say("start", ctx.attempt)
+    say("start", ctx.attempt, ctx.staging)
 """)
     job = place.submit("quick")
     broken = """

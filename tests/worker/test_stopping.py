@@ -95,7 +95,7 @@ def test_e07_a_cancelled_job_leaves_nothing_half_made(make: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    "moment", ["around(run, 'spawn', before=ask)", "around(runs, 'set_child', before=ask)"]
+    "moment", ["around(own, 'spawn', before=ask)", "around(runs, 'set_child', before=ask)"]
 )
 @pytest.mark.parametrize("wish", ["cancel", "kill"])
 def test_case_c7_a_cancel_between_claim_and_start_is_heard(
@@ -301,13 +301,13 @@ def test_e09_a_third_signal_does_not_wait_for_a_database_that_does_not_answer(
     "moment",
     [
         "around(runs, 'claim', after=lambda job: job and term())",
-        "around(run, 'spawn', before=term)",
-        "around(run, 'spawn', after=term)",
+        "around(own, 'spawn', before=term)",
+        "around(own, 'spawn', after=term)",
         "around(runs, 'set_child', after=term)",
         "around(runs, 'set_outcome', after=term)",
-        "around(run, 'kill_tree', before=term)",
+        "around(own, 'kill_tree', before=term)",
         "around(runs, 'finish', after=term)",
-        "around(run, 'wipe_kept', before=term)",
+        "around(run, 'unseated', before=term)",
     ],
 )
 def test_e09_case_b7_asked_to_stop_at_any_moment_every_job_is_back_or_done(

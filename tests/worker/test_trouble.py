@@ -76,7 +76,7 @@ def test_e09_e26_a_machine_without_room_fails_no_job_and_its_lane_says_why(make:
     first, second = (place.submit("steps", number=number) for number in range(2))
     scarce = """
 import resource
-real, calls = run.spawn, []
+real, calls = own.spawn, []
 def spawn(*args, **more):
     calls.append(1)
     if len(calls) > 1:
@@ -87,7 +87,7 @@ def spawn(*args, **more):
         return real(*args, **more)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-run.spawn = spawn
+own.spawn = spawn
 """
     worker = place.worker(sabotage=scarce)
     lane = place.queue.lane("one")

@@ -26,6 +26,8 @@ class Tx(Protocol):
 
     now_ms: int
     tick_ms: int
+    committed: Callable[[], None]
+    """Called once it is committed, before it is on disk."""
 
     def all(self, name: str, /, **parameters: Any) -> list[Row]:
         """Run a named statement; its rows are fetched at once."""

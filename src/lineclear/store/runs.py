@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from lineclear import moves
@@ -23,6 +23,13 @@ from lineclear.store.base import Row, Tx, apply, job_of, note_event, note_of_run
 from lineclear.store.rows import clean, read_job, read_pause
 
 EVERY_LANE = "*"
+
+ProcessFor = Callable[[Job], tuple[int, int] | None]
+"""The pid and start of the process a job will run in, where it is there already."""
+
+
+def nowhere_yet(_: Job) -> None:
+    """A process of its own is started after the claim."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +107,13 @@ def served_lanes(tx: Tx, lanes: tuple[str, ...]) -> list[str]:
     return list(lanes)
 
 
-def claim(tx: Tx, lane: str, worker: str) -> Job | None:
+def claim(tx: Tx, lane: str, worker: str, process_for: ProcessFor = nowhere_yet) -> Job | None:
     """Take the next job of ``lane`` into the lowest free slot; ``None`` when none may start."""
     tx.all("job_due", lane=lane, now_ms=tx.now_ms)
     row = one(tx, "lane_get", lane=lane)
     slot = None if row is None else _free_slot(tx, row)
     job = None if row is None or slot is None else _next(tx, row)
-    return None if job is None or slot is None else _take(tx, job, slot, worker)
+    return None if job is None or slot is None else _take(tx, job, slot, worker, process_for)
 
 
 def claim_by_hand(tx: Tx, job_id: int, worker: str) -> Job | None:
@@ -131,7 +138,7 @@ def _free_slot(tx: Tx, lane: Row) -> int | None:
     return next(slot for slot in range(len(taken) + 1) if slot not in taken)
 
 
-def _take(tx: Tx, job: Job, slot: int, worker: str) -> Job:
+def _take(tx: Tx, job: Job, slot: int, worker: str, process_for: ProcessFor = nowhere_yet) -> Job:
     move = moves.claim(
         job,
         slot=slot,
@@ -139,6 +146,7 @@ def _take(tx: Tx, job: Job, slot: int, worker: str) -> Job:
         worker=worker,
         now_ms=tx.now_ms,
         tick_ms=tx.tick_ms,
+        process=process_for(job),
     )
     tx.all("step_drop_older", job=job.id, revision=job.revision)
     return apply(tx, job, move)
@@ -230,12 +238,19 @@ def set_outcome(tx: Tx, job: Job, outcome: Outcome) -> bool:
     return bool(tx.all("job_outcome", id=job.id, lease=job.lease, outcome=text))
 
 
-def finish(tx: Tx, job: Job, ending: Ending, *, by: str) -> Job | None:
-    """The end of a run, if its lease still holds; ``None`` when it is not this run's to end."""
+def finish(
+    tx: Tx, job: Job, ending: Ending, *, by: str, outcome: Outcome | None = None
+) -> Job | None:
+    """The end of a run, if its lease still holds; ``None`` when it is not this run's to end.
+
+    ``outcome`` is the task's word where it comes with the end.
+    """
     row = one(tx, "job_brief", id=job.id)
     fresh = read_job(row) if row else None
     if fresh is None or fresh.state is not State.RUNNING or fresh.lease != job.lease:
         return None
+    if outcome is not None:
+        fresh = replace(fresh, outcome=write_outcome(outcome))
     ended = apply(tx, fresh, moves.finish(fresh, ending, by=by, now_ms=tx.now_ms))
     if ending.why != "lost" and fresh.child_pid is not None:  # the delay counts from what ran
         tx.all("lane_ended", lane=job.lane, now_ms=tx.now_ms)

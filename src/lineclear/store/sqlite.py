@@ -49,6 +49,7 @@ class SqliteTx:
         self.now_ms = clock.now_ms()
         self.tick_ms = clock.tick_ms()
         self.rooms: set[Room] = set()
+        self.committed: Callable[[], None] = lambda: None
         self._savepoints = 0
 
     def all(self, name: str, /, **parameters: Any) -> list[Row]:
@@ -211,19 +212,18 @@ class SqliteStore:
             try:
                 tx = SqliteTx(connection, self.clock)
                 yield tx
-                self._commit(connection, tx.rooms, durable=durable)
+                self._commit(connection, tx, durable=durable)
             except BaseException:
                 self._roll_back(connection)
                 raise
 
-    def _commit(self, connection: sqlite3.Connection, rooms: set[Room], *, durable: bool) -> None:
-        """Commit, put on disk, ring. The rope is taken before the commit, so that dying after it
-        rings too.
-        """
-        rope = self.bell.take(rooms)
+    def _commit(self, connection: sqlite3.Connection, tx: SqliteTx, *, durable: bool) -> None:
+        """Commit, put on disk, ring. A rope that is taken before rings too where this dies."""
+        rope = self.bell.take(tx.rooms)
         try:
             connection.execute("COMMIT")
             rope.after_commit()
+            tx.committed()
             if durable:
                 self._sync_log()
         finally:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from lineclear.job import Job
 from lineclear.store import runs
 from lineclear.store.base import Tx
-from lineclear.store.runs import Sign
+from lineclear.store.runs import ProcessFor, Sign
 
 log = logging.getLogger("lineclear.worker")
 
@@ -35,6 +35,7 @@ class Claims:
 
     sign: Sign
     is_trouble: Callable[[Exception], bool]
+    process_for: ProcessFor
     only: int | None = None
 
     def look(self, tx: Tx, *, held: set[str], closed: bool) -> Scan:
@@ -72,7 +73,7 @@ class Claims:
         while most is None or len(claimed) < most:
             try:
                 with tx.savepoint():
-                    job = runs.claim(tx, lane, self.sign.id)
+                    job = runs.claim(tx, lane, self.sign.id, self.process_for)
             except Exception as error:
                 if self.is_trouble(error):
                     raise

@@ -19,7 +19,8 @@ import sys
 import time
 
 MARK = "LINECLEAR_RUN"
-"""The variable that says which run a process is of: ``<worker id>.<job>.<attempt>``."""
+"""The variable that says which run a process is of: ``<worker id>.<job>.<attempt>``, of a host
+``<worker id>.host-<which>.<number>``."""
 
 QUIET_ROUNDS = 2
 """Looks in a row that must find nothing: amid an ``exec`` the environment reads as empty."""

@@ -13,6 +13,7 @@ import asyncio
 import logging
 import shutil
 import time
+import zlib
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
@@ -183,8 +184,16 @@ class Leases:
 
 
 def mark_of(job: Job) -> str:
-    """What the processes of a run carry in their environment."""
-    return f"{job.worker}.{job.id}.{job.attempt}"
+    """What the processes of a run carry in their environment. Jobs that share one share this."""
+    if job.options.runs_in == "own":
+        return f"{job.worker}.{job.id}.{job.attempt}"
+    return f"{job.worker}.{host_of(job)}"
+
+
+def host_of(job: Job) -> str:
+    """Which host processes may run a job: those of its lane and application."""
+    application = f"{job.lane} {job.app.rpartition(':')[0]}"
+    return f"host-{zlib.crc32(application.encode(errors='surrogatepass')):08x}"
 
 
 def wipe(files: Files, job: Job) -> None:

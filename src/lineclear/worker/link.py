@@ -1,22 +1,18 @@
-"""The child's end of the socket to its supervisor.
+"""The end of the socket to the supervisor that a job's process holds.
 
-Made by worker.child, used by context.py as its ``Link``. It reads and writes the bare descriptor,
-since importing ``socket`` takes time at every start. It never raises into a task because the
-supervisor is gone: it ends the process.
+child.py and host.py say what becomes of what they are told; the contexts ask their questions here.
+It reads and writes the bare descriptor, since importing ``socket`` takes time at every start. It
+never raises into a task because the supervisor is gone: it ends the process.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 import threading
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Callable
 
 from lineclear import wire
 from lineclear.errors import Refused
-
-if TYPE_CHECKING:
-    from lineclear.context import Context
 
 EXIT_NO_SUPERVISOR = 76
 EXIT_BAD_MESSAGE = 77
@@ -27,16 +23,20 @@ class SocketLink:
     """This process's end of the socket. One thread reads; any thread may send or ask."""
 
     def __init__(self, descriptor: int) -> None:
-        self.run: wire.Run | None = None
-        self.context: Context | None = None
+        self.is_open = True
         self._descriptor = descriptor
         self._reader = wire.Reader()
         self._lock = threading.Lock()
         self._asked = 0
-        self._waiting: dict[int, tuple[threading.Event, list[wire.Answer]]] = {}
-        self._early_stop: wire.Stop | None = None
-        self.is_open = True
-        self.leaving = False
+        self._waiting: dict[int, Callable[[wire.Answer], None]] = {}
+
+    def told(self, message: wire.Run | wire.Stop) -> None:
+        """The supervisor wants something. Called by the thread that reads."""
+        raise NotImplementedError
+
+    def supervisor_gone(self) -> None:
+        """Its end of the socket is closed. Nothing is read after this."""
+        os._exit(EXIT_NO_SUPERVISOR)
 
     def send(self, message: wire.Message, /) -> None:
         """Write one message, whole. Nothing is sent from a forked copy."""
@@ -48,78 +48,66 @@ class SocketLink:
                 while data:
                     data = data[os.write(self._descriptor, data) :]
         except (BrokenPipeError, ConnectionResetError):
-            self._supervisor_gone()
+            self.supervisor_gone()
 
-    def ask(self, question: wire.Question, /) -> wire.Answer:
-        """Send a question and wait for its answer."""
+    def put(self, question: wire.Question, heard: Callable[[wire.Answer], None], /) -> None:
+        """Send a question; ``heard`` gets the answer, in the thread that reads."""
         if not self.is_open:
             raise Refused("a forked copy of the run's process cannot speak for the run")
         with self._lock:
             self._asked += 1
             re = self._asked
-        answered = threading.Event()
-        answers: list[wire.Answer] = []
-        self._waiting[re] = (answered, answers)
+        self._waiting[re] = heard
         try:
             self.send(question._replace(re=re))
-            answered.wait()
-        finally:
+        except BaseException:
             del self._waiting[re]
-        return answers[0]
+            raise
 
-    def wait_for_run(self) -> wire.Run:
-        while self.run is None:
-            self._pump()
-        return self.run
+    def ask(self, question: wire.Question, /) -> wire.Answer:
+        """Send a question and wait for its answer."""
+        answered = threading.Event()
+        answers: list[wire.Answer] = []
+
+        def heard(answer: wire.Answer) -> None:
+            answers.append(answer)
+            answered.set()
+
+        self.put(question, heard)
+        answered.wait()
+        return answers[0]
 
     def keep_reading(self) -> None:
         """The reader thread."""
-        while self.is_open:
-            self._pump()
-
-    def attach(self, context: Context) -> None:
-        """From now on stops go to ``context``; one that came earlier is handed on."""
-        self.context = context
-        if self._early_stop is not None:
-            context.stop(self._early_stop)
+        while self.is_open and self.pump():
+            pass
 
     def forked(self) -> None:
         """In a forked copy of the process: let go of the socket, so that only one speaks."""
         if self.is_open:
             self.is_open = False
             os.close(self._descriptor)
-        if self.context is not None:
-            self.context.forked()
 
-    def _pump(self) -> None:
+    def pump(self) -> bool:
+        """Take what comes next. False once the supervisor is gone."""
         try:
             data = os.read(self._descriptor, READ_BYTES)
         except ConnectionResetError:
             data = b""
         if not data:
-            self._supervisor_gone()
+            self.supervisor_gone()
+            return False
         try:
             messages = self._reader.feed(data)
         except (wire.WireError, wire.MessageTooLarge) as error:
             os.write(2, f"{error}\n".encode(errors="backslashreplace"))
             os._exit(EXIT_BAD_MESSAGE)
         for message in messages:
-            self._take(message)
-
-    def _take(self, message: wire.Message) -> None:
-        match message:
-            case wire.Run():
-                self.run = message
-            case wire.Stop() if self.context is not None:
-                self.context.stop(message)
-            case wire.Stop():
-                self._early_stop = message
-            case wire.Answer() if message.re in self._waiting:
-                answered, answers = self._waiting[message.re]
-                answers.append(message)
-                answered.set()
-
-    def _supervisor_gone(self) -> NoReturn:
-        if self.leaving:
-            sys.exit()  # ends the reader thread only; the process is on its own way out
-        os._exit(EXIT_NO_SUPERVISOR)
+            match message:
+                case wire.Run() | wire.Stop():
+                    self.told(message)
+                case wire.Answer() if message.re in self._waiting:
+                    self._waiting.pop(message.re)(message)
+                case _:
+                    pass  # what a supervisor never says
+        return True

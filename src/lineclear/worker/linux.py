@@ -8,6 +8,7 @@ guess.
 
 from __future__ import annotations
 
+import resource
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -136,6 +137,13 @@ def raise_oom_score(pid: int | None = None, *, score: int = 500) -> bool:
     except OSError:
         return False
     return True
+
+
+def memory_mb(pid: int) -> float:
+    """Megabytes of memory the process holds; 0 where that cannot be known."""
+    fields = read_proc(f"{pid}/statm").split()
+    pages = int(fields[1]) if fields else 0
+    return pages * resource.getpagesize() / 1e6
 
 
 def oom_kills() -> int:

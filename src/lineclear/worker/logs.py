@@ -49,7 +49,9 @@ class _Part:
 
 
 class JobLog:
-    """The writing side, one for each attempt. ``lost`` counts records that could not be written."""
+    """The writing side, one for each attempt. ``lost`` counts records that could not be written,
+    ``fed`` the bytes that came.
+    """
 
     def __init__(
         self,
@@ -67,12 +69,13 @@ class JobLog:
         self._size = self._dropped = 0
         self._closed = False
         self._unsaid, self._why = 0, ""
-        self.lost = 0
+        self.lost = self.fed = 0
 
     def feed(self, stream: Stream, chunk: bytes) -> None:
         """Take some raw bytes as they came. Never raises and keeps at most a line of them."""
         if self._closed:
             return
+        self.fed += len(chunk)
         for at in range(0, len(chunk), _BLOCK):
             part = self._parts[stream]
             self._take(stream, part.decoder.decode(chunk[at : at + _BLOCK]))

@@ -29,19 +29,22 @@ from lineclear.store import runs
 from lineclear.store.base import Tx
 from lineclear.store.runs import EVERY_LANE, Sign
 from lineclear.store.sqlite import SqliteStore
+from lineclear.worker import linux
 from lineclear.worker.claims import Claims, Scan
-from lineclear.worker.keeper import Keeper, start_keeper
+from lineclear.worker.hosted import HostRun
+from lineclear.worker.hosts import Hosts
+from lineclear.worker.keeping import Keeping
 from lineclear.worker.leases import Leases
 from lineclear.worker.linux import set_subreaper
+from lineclear.worker.own import OwnRun
 from lineclear.worker.processes import reap_orphans
-from lineclear.worker.run import Run
+from lineclear.worker.run import Run, seated, unseated
 from lineclear.worker.timer import WallTimer
 from lineclear.worker.writer import Writer
 
 log = logging.getLogger("lineclear.worker")
 
 MOVE_INTERVAL_S = 1.0
-KEEPER_AGAIN_S = 1.0
 TIE_AGAIN_S = 10.0
 MINUTE_MS = 60_000
 EXIT_FAILED = 1
@@ -88,8 +91,9 @@ class Supervisor:
         self.settings = settings or Settings.from_environment()
         self.files: Files = store.files
         self.worker = secrets.token_hex(16)
-        self.oom_told = 0
         self.writer = Writer(store)
+        self.hosts = Hosts(self)
+        self._oom_told = 0
         self._store = store
         self._only = only
         self._leases = Leases(self.files, self.writer, self.worker)
@@ -103,7 +107,7 @@ class Supervisor:
             lease_ms=int(self.settings.lease_s * 1000),
             started_ms=0,
         )
-        self._claims = Claims(self._sign, store.is_trouble, only=only)
+        self._claims = Claims(self._sign, store.is_trouble, self.hosts.process_for, only)
         self._runs: dict[str, Run] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._wanted = asyncio.Event()
@@ -115,13 +119,13 @@ class Supervisor:
         self._last_beat = 0.0
         self._next_beat: asyncio.TimerHandle | None = None
         self._look_again: asyncio.TimerHandle | None = None
-        self._keeper: Keeper | None = None
 
     async def work(self) -> int:
         """The whole life of this worker."""
         self._loop = asyncio.get_running_loop()
         set_subreaper()
-        self.files.make(self.files.workers)
+        for folder in (self.files.workers, self.files.logs, *self.files.of_jobs):
+            self.files.make(folder)
         lock = locks.take(self.files.lock(self.worker), mode=self.files.mode)
         with contextlib.ExitStack() as stack:
             stack.callback(os.close, lock)
@@ -129,8 +133,8 @@ class Supervisor:
             stack.callback(self._listener.close)
             self._timer = WallTimer()
             stack.callback(self._timer.close)
-            self._keep()
-            stack.callback(self._let_keeper_go)
+            self._keeping = Keeping(self.worker)
+            stack.callback(self._keeping.close)
             self._watch(stack)
             await self.writer.write(lambda tx: runs.add_worker(tx, self._sign))
             log.info("worker %d serves %s", os.getpid(), self._served)
@@ -138,6 +142,7 @@ class Supervisor:
             gc.collect()
             gc.freeze()
             await self._until_over()
+            await self.hosts.close()
             gone = await self.writer.write(lambda tx: runs.drop_worker(tx, self._sign))
         if gone:  # else its free lock tells the next worker to take back what is left
             self.files.lock(self.worker).unlink(missing_ok=True)
@@ -196,10 +201,9 @@ class Supervisor:
             self._look_again = self._loop.call_later(seconds, self._wanted.set)
 
     def _reap(self) -> None:
-        own = {run.pid for run in self._runs.values() if run.pid is not None}
-        if self._keeper is not None:
-            own.add(self._keeper.pid)
-        reap_orphans(own)
+        own = {run.pid for run in self._runs.values() if isinstance(run, OwnRun) and run.pid}
+        own |= self.hosts.pids
+        reap_orphans(own | self._keeping.pids)
 
     async def _until_over(self) -> None:
         while not self._over:
@@ -219,13 +223,15 @@ class Supervisor:
     async def _scan(self) -> None:
         tied = self._listener.hold()
         try:
-            scan = await self.writer.write(self._look)
+            scan = await self.writer.write(
+                self._look, early=lambda scan: self.start(seated(scan.claimed))
+            )
         except Refused as error:
             if self._only is None:  # only what was asked for by hand can be
                 raise
             self._refused = error
             return
-        self.start(scan.claimed)
+        self.start(unseated(scan.claimed))
         self._pass_on_wishes(scan.mine)
         freed, again_s = await self._leases.take_back(
             scan.foreign, scan.signs, tick_ms=scan.tick_ms
@@ -256,7 +262,8 @@ class Supervisor:
 
     def start(self, jobs: list[Job]) -> None:
         for job in jobs:
-            run = Run(job, self, echo=self._only is not None)
+            kind = OwnRun if job.options.runs_in == "own" else HostRun
+            run: Run = kind(job, self, echo=self._only is not None)
             self._runs[job.lease or ""] = run
             if self._stopping:  # asked between the claim and now
                 run.interrupt()
@@ -276,7 +283,15 @@ class Supervisor:
             self._paced.pop(run.job.lease or "", None)
         if self._only is not None:
             self._result = run.state
-        self._wanted.set()
+        if not run.followed or self._closed:  # else its end has looked for what comes next
+            self._wanted.set()
+
+    def by_memory_killer(self, oom_before: int) -> bool:
+        told = max(oom_before, self._oom_told)
+        if linux.oom_kills() <= told:
+            return False
+        self._oom_told = told + 1
+        return True
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)
@@ -372,28 +387,3 @@ class Supervisor:
     def _grace_is_over(self) -> None:
         for run in self._runs.values():
             run.end_gently("interrupt")
-
-    # The keeper
-
-    def _keep(self) -> None:
-        self._kept_since = self._loop.time()
-        try:
-            self._keeper = start_keeper(self.worker)
-        except OSError as error:
-            log.warning("the keeper cannot be started: %s; trying again", error)
-            self._loop.call_later(KEEPER_AGAIN_S, self._keep)
-        else:
-            self._loop.add_reader(self._keeper.pidfd, self._keep_again)
-
-    def _keep_again(self) -> None:
-        """A dead keeper is replaced at once, one that dies at its start a little later."""
-        log.warning("the keeper ended; starting another")
-        self._let_keeper_go()
-        early = self._loop.time() - self._kept_since < KEEPER_AGAIN_S
-        self._loop.call_later(KEEPER_AGAIN_S if early else 0, self._keep)
-
-    def _let_keeper_go(self) -> None:
-        if self._keeper is not None:
-            self._loop.remove_reader(self._keeper.pidfd)
-            self._keeper.close()
-            self._keeper = None

@@ -1,4 +1,4 @@
-"""Everything said between the supervisor and a run's process. One for each run, made by run.py.
+"""Everything said between the supervisor and a run. One for each run, made by run.py.
 
 Every write on behalf of the run carries its lease; one that is refused ends the process. It never
 ends a job: that is for run.py, once the process is gone.
@@ -11,47 +11,21 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from lineclear import wire
 from lineclear.errors import LineClearError, Refused
-from lineclear.files import Files
 from lineclear.job import Job, NewJob
-from lineclear.settings import Settings
 from lineclear.store import acts, runs
 from lineclear.store.base import Tx
 from lineclear.store.runs import Beat
-from lineclear.worker.processes import Spawned
-from lineclear.worker.writer import Writer
+from lineclear.worker.line import Line
 
-READ_BYTES = 256 * 1024
+if TYPE_CHECKING:
+    from lineclear.worker.owner import Owner
 
+KEPT_ARGS = 4096
 Heard = Literal["started", "ended", "lost"]
-
-
-class Owner(Protocol):
-    """What a run needs of its supervisor."""
-
-    files: Files
-    writer: Writer
-    settings: Settings
-    worker: str
-    oom_told: int
-    """How many kills by the memory killer are put down to a run already."""
-
-    def moved(self) -> None:
-        """A run has something to store with the next beat."""
-
-    def start(self, jobs: list[Job]) -> None:
-        """Start what was claimed, with a run's end too."""
-
-    def submitted(self) -> None:
-        """A run has submitted a job. The bell does not tell: it skips its own listener."""
-
-    def ended(self, tx: Tx, job: Job) -> list[Job]:
-        """Inside the transaction that frees the slot: the next job of that lane, if it can start
-        at once.
-        """
 
 
 class Talk:
@@ -65,7 +39,8 @@ class Talk:
         self.end_stored = asyncio.Event()
         self._owner = owner
         self._heard = heard
-        self._writer: asyncio.StreamWriter | None = None
+        self._line: Line | None = None
+        self._number = 0
         self._moves = 0
         self._moved: wire.Moved | None = None
         self._moved_tick = 0
@@ -95,71 +70,71 @@ class Talk:
         if self.asked_to_stop is not None and self.asked_to_stop.why in (why, "cancel"):
             return
         self.asked_to_stop = wire.Stop(why, by)
-        if self._writer is not None and not self._writer.is_closing():
-            self._writer.write(wire.encode(self.asked_to_stop))
+        self._say(self.asked_to_stop)
 
-    async def until_closed(self, spawned: Spawned) -> None:
-        """Listen until the process's end of the socket is closed.
+    def break_off(self, why: Literal["cancel", "interrupt"], by: str) -> None:
+        """A coroutine's next ``await`` is to raise too. What was asked before stays the reason."""
+        self.asked_to_stop = (self.asked_to_stop or wire.Stop(why, by))._replace(now=True)
+        self._say(self.asked_to_stop)
+
+    async def hand_over(self, pid: int, start: int, line: Line, *, number: int = 0) -> bool:
+        """Send the job to its process, which knows it by ``number``. False: the lease is lost.
+
+        Nothing runs before its process is on record, so that whoever takes over can end it.
+        """
+        job = self.job
+        if (job.child_pid, job.child_start) != (pid, start):
+            self.job = replace(job, child_pid=pid, child_start=start)
+            if not await self._owner.writer.write(
+                lambda tx: runs.set_child(tx, job, pid=pid, start=start)
+            ):
+                self._heard("lost")
+                return False
+        run = await self._run()
+        self._line, self._number = line, number
+        line.send(run)
+        if self.asked_to_stop is not None:
+            self._say(self.asked_to_stop)
+        if len(self.job.args) > KEPT_ARGS:  # they are the process's now
+            self.job = replace(self.job, args="")
+        self._heard("started")
+        await line.drain()
+        return True
+
+    async def _run(self) -> wire.Run:
+        job, files = self.job, self._owner.files
+        steps = {}
+        if job.attempt > 1:
+            steps = await self._owner.writer.write(
+                lambda tx: runs.steps_of(tx, job.id), durable=False
+            )
+        return wire.Run(
+            job=job.id,
+            attempt=job.attempt,
+            lane=job.lane,
+            task=job.task,
+            app=job.app,
+            args=job.args,
+            key=job.key,
+            title=job.title,
+            unit=job.unit,
+            steps=steps,
+            staging=str(files.staging(job.id, job.attempt)),
+            kept=str(files.kept(job.id, job.revision)),
+            memory_mb=job.options.memory_mb,
+            started_ms=job.started_ms or 0,
+        )
+
+    def _say(self, message: wire.Stop | wire.Answer) -> None:
+        if self._line is not None:
+            self._line.send(message._replace(job=self._number))
+
+    async def hear(self, message: wire.Message) -> None:
+        """Keep what the process says, and answer it.
 
         Raises:
-            LineClearError: the process sent nonsense, or what it wanted stored could not be.
+            LineClearError: it is nonsense, or what it wanted stored could not be.
         """
-        reader, self._writer = await asyncio.open_connection(sock=spawned.socket)
-        messages = wire.Reader()
-        try:
-            if not await self._store_child(spawned):
-                self._heard("lost")
-                return
-            await self._send_run()
-            if self.asked_to_stop is not None:
-                await self._send(self.asked_to_stop)
-            while data := await reader.read(READ_BYTES):
-                for message in messages.feed(data):
-                    await self._hear(message)
-        except ConnectionError:
-            pass  # the process has ended: that is heard by its pidfd
-        finally:
-            # Not close(): what is unsent has no reader, and would keep the descriptor in the loop.
-            self._writer.transport.abort()
-
-    async def _store_child(self, spawned: Spawned) -> bool:
-        """Nothing runs before its process is on record, so that whoever takes over can end it."""
-        job, pid, start = self.job, spawned.pid, spawned.start
-        self.job = replace(job, child_pid=pid, child_start=start)
-        return await self._owner.writer.write(
-            lambda tx: runs.set_child(tx, job, pid=pid, start=start)
-        )
-
-    async def _send_run(self) -> None:
-        job, files = self.job, self._owner.files
-        steps = await self._owner.writer.write(lambda tx: runs.steps_of(tx, job.id), durable=False)
-        await self._send(
-            wire.Run(
-                job=job.id,
-                attempt=job.attempt,
-                lane=job.lane,
-                task=job.task,
-                app=job.app,
-                args=job.args,
-                key=job.key,
-                title=job.title,
-                unit=job.unit,
-                steps=steps,
-                staging=str(files.staging(job.id, job.attempt)),
-                kept=str(files.kept(job.id, job.revision)),
-                memory_mb=job.options.memory_mb,
-                started_ms=job.started_ms or 0,
-            )
-        )
-        self.job = replace(self.job, args="")  # they may be large, and are the process's now
-        self._heard("started")
-
-    async def _send(self, message: wire.Message) -> None:
-        if self._writer is not None and not self._writer.is_closing():
-            self._writer.write(wire.encode(message))
-            await self._writer.drain()
-
-    async def _hear(self, message: wire.Message) -> None:
         self._moves += 1
         self._moved_tick = time.monotonic_ns() // 1_000_000
         match message:
@@ -187,7 +162,7 @@ class Talk:
                 raise wire.WireError(f"{type(message).__name__} is not to be said now")
 
     async def _answer(self, question: int, kept: bool) -> None:  # noqa: FBT001  the verdict itself
-        await self._send(wire.Answer(question, "kept" if kept else "lost"))
+        self._say(wire.Answer(question, "kept" if kept else "lost"))
         if not kept:
             self._heard("lost")
 
@@ -225,13 +200,13 @@ class Talk:
         try:
             job = await self._owner.writer.write(submit)
         except Refused as error:
-            await self._send(wire.Answer(asked.re, "refused", error=str(error)))
+            self._say(wire.Answer(asked.re, "refused", error=str(error)))
             return
         if job is None:
             await self._answer(asked.re, False)  # noqa: FBT003  the verdict itself
         else:
             self._owner.submitted()
-            await self._send(wire.Answer(asked.re, "kept", {"id": job.id, "title": job.title}))
+            self._say(wire.Answer(asked.re, "kept", {"id": job.id, "title": job.title}))
 
 
 def sentence_of(error: BaseException) -> str:

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from lineclear.errors import StoreError, StoreUnsafe
@@ -34,6 +35,7 @@ log = logging.getLogger("lineclear.worker")
 class _Operation:
     run: Callable[[Tx], Any]
     durable: bool
+    early: Callable[[Any], object] | None
     future: Future[Any]
 
 
@@ -46,10 +48,21 @@ class Writer:
         self._thread = threading.Thread(target=self._work, name="lineclear-writer", daemon=True)
         self._thread.start()
 
-    async def write(self, run: Callable[[Tx], T], *, durable: bool = True) -> T:
-        """The operation's answer, once it is committed (and on disk, where ``durable``)."""
+    async def write(
+        self,
+        run: Callable[[Tx], T],
+        *,
+        durable: bool = True,
+        early: Callable[[T], None] | None = None,
+    ) -> T:
+        """The operation's answer, once it is committed (and on disk, where ``durable``).
+
+        ``early`` gets it, in this loop, as soon as it is committed: for what a power loss may undo.
+        """
         future: Future[T] = Future()
-        self._operations.put(_Operation(run, durable, future))
+        soon: Callable[..., object] = asyncio.get_running_loop().call_soon_threadsafe
+        told = None if early is None else partial(soon, early)
+        self._operations.put(_Operation(run, durable, told, future))
         return await asyncio.wrap_future(future)
 
     def close(self) -> None:
@@ -94,8 +107,17 @@ class Writer:
                 return
 
     def _store_group(self, group: list[_Operation]) -> list[tuple[Any, Exception | None]]:
+        answers: list[tuple[Any, Exception | None]] = []
+
+        def committed() -> None:
+            for operation, (answer, failure) in zip(group, answers, strict=True):
+                if operation.early is not None and failure is None:
+                    operation.early(answer)
+
         with self._store.write(durable=any(operation.durable for operation in group)) as tx:
-            return [self._one(tx, operation) for operation in group]
+            tx.committed = committed
+            answers += [self._one(tx, operation) for operation in group]
+        return answers
 
     def _one(self, tx: Tx, operation: _Operation) -> tuple[Any, Exception | None]:
         try:
